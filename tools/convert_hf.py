@@ -670,7 +670,7 @@ def read_template(processor, flags, here):
     good = good and pair == before + [text] + middle + [("Sequence", "B", 1)] + last
     seps = {part[1] for part in after + middle}
     check(good and len(seps) <= 1 and all(is_text(part[1]) for part in before + after + middle), here,
-          "the template is not that of BERT, [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with or without [CLS] and each [SEP]")
+          "the template is not BERT's, [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with or without [CLS] and each [SEP]")
     for key, names in (("cls_token", [part[1] for part in before]), ("sep_token", list(seps))):
         for name in names:
             entry = get(processor, "special_tokens", dict, here, {}).get(name)

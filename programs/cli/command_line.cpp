@@ -54,6 +54,24 @@ std::vector<Number> numbers_of(const Option& option, const std::vector<std::stri
   return all;
 }
 
+/// Splits each of the words at a separator, but not within an item that begins with a double quote. 0: as they are.
+std::vector<std::string> split(const std::vector<std::string>& words, char separator) {
+  if (separator == 0) return words;
+  std::vector<std::string> items;
+  for (const std::string& word : words) {
+    bool quoted = false;
+    items.emplace_back();
+    for (const char c : word) {
+      if (c == '"' && (quoted || items.back().empty() || items.back().back() == '=' || items.back().back() == '"')) quoted = !quoted;
+      if (c == separator && !quoted)
+        items.emplace_back();
+      else
+        items.back() += c;
+    }
+  }
+  return items;
+}
+
 /// Sets the value of an option that is not a list.
 void assign(const Option& option, const std::string& word) {
   switch (option.kind) {
@@ -98,7 +116,7 @@ void assign(Option& option, const std::vector<std::string>& words) {
       option.as<std::vector<double>>() = numbers_of<double>(option, words);
       return;
     case Kind::texts:
-      option.as<std::vector<std::string>>() = words;
+      option.as<std::vector<std::string>>() = split(words, option.separator);
       return;
     case Kind::layers:
       option.as<std::size_t>() = number_of<std::size_t>(option, words[0]);
@@ -131,7 +149,7 @@ void add(CLI::App& app, Option& option) {
   const bool many = option.is_list() || option.kind == Kind::layers;
   if (!many)
     added->expected(1)->allow_extra_args(false);  // what follows may be an argument without a name
-  else if (option.separator != 0)
+  else if (option.separator != 0 && option.kind != Kind::texts)
     added->delimiter(option.separator);
   else if (option.count > 0)
     added->expected(1, static_cast<int>(option.count));

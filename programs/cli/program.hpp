@@ -48,14 +48,31 @@ inline void catch_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+inline void visit_delimiter(OptionVisitor& v, lx::Delimiter& delimiter) {
+  v.choice("delimiter", delimiter,
+           "character between the columns of .csv and .tsv; fields may then be quoted as in .csv, also in .tsv; auto: the commas of .csv, "
+           "the tabs of .tsv, or what the first row shows")
+      .identity(false);
+}
+
+/// The options for tables as other programs write them.
+inline void visit_dialect(OptionVisitor& v, lx::TableOptions& table) {
+  visit_delimiter(v, table.delimiter);
+  v.list("skip_label", table.skip_labels, "leave out rows with this label, e.g. SNLI's -; one or more").shown_as("LABEL").identity(false);
+  table.flags = true;
+}
+
 /// The options for reading tables: columns and header. texts: of a row; 0: as many as the model reads.
 inline void visit_table(OptionVisitor& v, lx::TableOptions& table, std::size_t texts = 0) {
   const std::string columns = texts == 1   ? "columns of text and label"
                               : texts == 2 ? "columns of left text, right text and label"
                                            : "columns of left text, right text and label; of text and label for a model of single texts";
   const std::string records = texts == 1 ? "" : "; with --left, the columns of the records: NAME or LEFT=RIGHT (default: all but the id)";
-  v.list("columns", table.columns, columns + ": names, or numbers from 1" + records).split_at(',').identity(false);
+  v.list("columns", table.columns, columns + ": names, or numbers from 1; a name with a comma in double quotes" + records)
+      .split_at(',')
+      .identity(false);
   v.choice("header", table.header, "whether tables have a header row").identity(false);
+  visit_dialect(v, table);
 }
 
 }  // namespace program

@@ -13,7 +13,8 @@ namespace program {
 
 inline void visit_record_columns(OptionVisitor& v, std::vector<std::string>& columns) {
   v.list("columns", columns,
-         "columns of the records, in this order: NAME, or LEFT=RIGHT for other names in the right table (default: all but the id)")
+         "columns of the records, in this order: NAME, or LEFT=RIGHT for other names in the right table; a name with a comma or an equals "
+         "sign in double quotes (default: all but the id)")
       .split_at(',');
 }
 
@@ -28,6 +29,12 @@ class RecordFlags {
     v.input("right", right_, "table of the right records (default: the table of --left)").shown_as("B.csv").needs("left");
     for (lx::Option& option : v.nested("", [&](OptionVisitor& o) { visit_texts(o); })) option.needs("left");
   }
+  /// --left, --right and --columns, beside files of pairs of ids alone.
+  void visit_with_columns(OptionVisitor& v, std::vector<std::string>& columns) {
+    visit(v);
+    visit_record_columns(v, columns);
+    visit_delimiter(v, delimiter_);
+  }
   /// The tables as arguments without a name, and --columns. texts: also how a model reads the records.
   void visit_arguments(OptionVisitor& v, bool texts) {
     v.input("left", left_, "table of records: .csv, .tsv, .jsonl").positional().required().shown_as("A.csv");
@@ -36,6 +43,7 @@ class RecordFlags {
         .shown_as("B.csv");
     visit_record_columns(v, columns_);
     visit_texts(v, texts);
+    visit_delimiter(v, delimiter_);
   }
 
   bool used() const { return !left_.empty(); }
@@ -45,19 +53,20 @@ class RecordFlags {
   /// Reads the tables. `columns`: as in --columns; `kept`: of a model (Scorer::metadata), whose options stand for options that are not
   /// given.
   std::shared_ptr<const lx::RecordPairs> load(const std::vector<std::string>& columns, const Metadata& kept = {},
-                                              const std::string& model = "") const {
+                                              const std::string& model = "", lx::Delimiter delimiter = lx::Delimiter::automatic) const {
+    if (delimiter == lx::Delimiter::automatic) delimiter = delimiter_;
     auto texts = options(columns, kept, model);
-    const std::size_t equals = id_.find('=');
-    auto left = lx::read_records(left_, id_.substr(0, equals));
+    const std::size_t equals = id_.find('=', id_.starts_with('"') ? id_.find('"', 1) : 0);
+    auto left = lx::read_records(left_, id_.substr(0, equals), delimiter);
     std::optional<lx::RecordTable> right;
-    if (!right_.empty()) right = lx::read_records(right_, equals == id_.npos ? id_ : id_.substr(equals + 1));
+    if (!right_.empty()) right = lx::read_records(right_, equals == id_.npos ? id_ : id_.substr(equals + 1), delimiter);
     return std::make_shared<const lx::RecordPairs>(std::move(left), std::move(right), std::move(texts));
   }
   /// With --left, lets `table` read pairs of ids.
   void apply(lx::TableOptions& table, const Metadata& kept = {}, const std::string& model = "") const {
     if (!used()) return;
     if (table.texts != 2) lx::fail_usage("--left", "the model reads single texts, not pairs");
-    table.records = load(table.columns, kept, model);
+    table.records = load(table.columns, kept, model, table.delimiter);
     table.columns.clear();
   }
 
@@ -90,7 +99,7 @@ class RecordFlags {
       const std::size_t equals = budget.rfind('=');
       const auto most = equals == budget.npos ? std::nullopt : whole_number(std::string_view(budget).substr(equals + 1));
       if (equals == 0 || most.value_or(0) == 0) lx::fail_usage("--column-words", lx::in_quotes(budget), " is not COLUMN=N with N above 0");
-      o.words[budget.substr(0, equals)] = *most;
+      o.words[lx::unquoted_name(budget.substr(0, equals))] = *most;
     }
     if (serialize_) o.serialize = *serialize_;
     if (separator_) o.separator = *separator_;
@@ -102,6 +111,7 @@ class RecordFlags {
   std::vector<std::string> columns_, words_;
   std::optional<std::string> separator_;
   std::optional<lx::Serialize> serialize_;
+  lx::Delimiter delimiter_ = lx::Delimiter::automatic;
   bool normalize_ = false;
 };
 

@@ -16,15 +16,6 @@
 
 namespace program {
 
-/// A value of the column match: 0 or 1, also as other programs write it (0.0, FALSE). Nothing if it is none of these.
-inline std::optional<bool> parse_match(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  if (text == "1" || text == "true" || text == "1.0") return true;
-  if (text == "0" || text == "false" || text == "0.0") return false;
-  return std::nullopt;
-}
-
 /// Reads files with the columns left_id, right_id and score, and calls row(pair, score, match) for each row. match: whether the score
 /// reaches the threshold; without one the column match says it, if `matches`. instead: the options to name where there is no such column.
 /// records: as TableOptions::records.
@@ -57,9 +48,9 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
         lx::fail_file(here(), "score is ", lx::in_quotes(text), ", expected a number");
       bool match = threshold && lx::is_match(score, *threshold);
       if (matches && !threshold) {
-        const auto value = parse_match(pair.kept[1]);
+        const auto value = lx::find_label(pair.kept[1], {"0", "1"});
         if (!value) lx::fail_file(here(), "match is ", lx::in_quotes(pair.kept[1]), ", expected 0 or 1");
-        match = *value;
+        match = *value == 1;
       }
       row(pair, score, match);
     }

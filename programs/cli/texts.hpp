@@ -29,22 +29,22 @@ struct Texts {
 
 /// Reads texts: the lines of a .txt, or `column` (default: the column `text`, else the first) of a .csv, .tsv or .jsonl, with `id` as the
 /// column of their ids. Errors (file): there are none; an id is empty or given twice.
-inline Texts read_texts(const std::string& path, const std::string& column, const std::string& id) {
+inline Texts read_texts(const std::string& path, const std::string& column, const std::string& id,
+                        lx::Delimiter delimiter = lx::Delimiter::automatic) {
   Texts all{path, {}, {}};
-  std::ifstream in(path);
+  std::ifstream in(path, std::ios::binary);
   if (!in) lx::fail_file(path, "cannot be opened");
-  if (path.ends_with(".txt")) {
+  if (lx::lower_case(path).ends_with(".txt")) {
     if (!column.empty() || !id.empty()) lx::fail_usage(path, "has no columns; each line is a text, and its number the id");
-    for (std::string line; std::getline(in, line);) {
-      if (line.ends_with('\r')) line.pop_back();
-      all.texts.push_back(line);
-    }
+    lx::StreamLines lines(in);
+    for (std::string line; lines.next(line);) all.texts.push_back(line);
     if (in.bad()) lx::fail_file(path, "cannot be read");
   } else {
     lx::TableOptions table{.labels = false, .texts = 1};
     if (!column.empty()) table.columns = {column};
     if (!id.empty()) table.keep = {id};
-    lx::PairReader reader(in, path, lx::table_format(path), table);
+    table.delimiter = delimiter;
+    lx::PairReader reader(in, path, lx::table_format(path, in), table);
     for (lx::PairRow row; reader.next(row);) {
       all.texts.push_back(row.left);
       if (!id.empty()) all.ids.push_back(row.kept.at(0));

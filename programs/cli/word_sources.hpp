@@ -11,14 +11,22 @@
 
 namespace program {
 
-/// Reads word vectors: a text file, .npy with a word list, the known words of a .bin file of fastText, or the whole-word rows of the word
-/// table of a model (.lxf or a HuggingFace folder). Words are converted to lower case.
+/// Says how many vectors of a file were left out.
+inline lx::WordVectors with_warning(lx::WordVectors vectors, const std::string& path) {
+  if (vectors.left_out() > 0)
+    std::cerr << "warning: " << path << ": " << counted(vectors.left_out(), "vector is", "vectors are")
+              << " left out: zero, or of a word with spaces\n";
+  return vectors;
+}
+
+/// Reads word vectors: a text file, .npy with a word list, the known words of a .bin file of fastText, a .bin file of word2vec, or the
+/// whole-word rows of the word table of a model (.lxf or a HuggingFace folder). Words are converted to lower case.
 inline lx::WordVectors read_word_vectors(const std::string& path, const std::string& word_list = "") {
   if (path.ends_with(".bin")) {
-    if (!word_list.empty()) lx::fail_usage(path, "is a fastText model, which has its own words; a word list belongs to a .npy file");
-    return lx::FastText::load(path).known();
+    if (!word_list.empty()) lx::fail_usage(path, "has its own words; a word list belongs to a .npy file");
+    if (lx::is_fasttext(path)) return with_warning(lx::FastText::load(path).known(), path);
   }
-  if (!path.ends_with(".lxf") && !lx::is_folder(path)) return lx::read_vectors(path, {.word_list = word_list});
+  if (!path.ends_with(".lxf") && !lx::is_folder(path)) return with_warning(lx::read_vectors(path, {.word_list = word_list}), path);
   if (!word_list.empty()) lx::fail_usage(path, "is a model, which has its own words; a word list belongs to a .npy file");
   const auto file = lx::ModelFile::open(path);
   for (const auto& name : file.tensors.names())

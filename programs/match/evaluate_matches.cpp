@@ -66,7 +66,7 @@ class EvaluateMatches final : public program::Command {
       for (std::size_t i = 0; i < labels.size(); ++i) {
         const auto& row = table.rows[i];
         const auto key = lx::pair_key(row.left, row.right, one_table_);
-        given.add(row.left, row.right, row.label, path, row.line);
+        given.add(row.left, row.right, labels[i] == 1 ? "1" : "0", path, row.line);
         decided.match.push_back(matched.contains(key) ? 1 : 0);
         decided.label.push_back(static_cast<std::uint8_t>(labels[i]));
         if (labels[i] == 1 && !found.contains(key)) ++decided.absent;

@@ -104,7 +104,7 @@ class Labels {
     lx::TableOptions table;
     table.records = records;
     for (const auto& row : lx::read_pairs(path_, table).rows) {
-      if (row.label != "0" && row.label != "1")
+      if (!lx::find_label(row.label, {"0", "1"}))
         lx::fail_file(lx::cat(path_, ":", row.line), "the label is ", lx::in_quotes(row.label), ", expected 0 or 1");
       const program::RecordPair pair{records_.left_place(row.left_id, path_), records_.right_place(row.right_id, path_)};
       known_.insert(key(pair));
@@ -218,8 +218,7 @@ class Label final : public program::Command {
         .positional()
         .required()
         .shown_as("F.csv");
-    flags_.visit(v);
-    program::visit_record_columns(v, columns_);
+    flags_.visit_with_columns(v, columns_);
     v.output("out", out_, "file of labels to write or to continue: ltable_id, rtable_id, label (1 = match); .csv").shown_as("LABELS.csv");
     v.output("html", page_, "write a page for a browser instead of asking; the browser saves the labels")
         .shown_as("F.html")

@@ -124,9 +124,9 @@ inline std::string label_page(const lx::RecordPairs& records, std::span<const Re
     }
     body += "</table>\n<p><button class=\"yes\">match (y)</button><button class=\"no\">no match (n)</button></p>\n</section>\n";
   }
-  // Inside of a script element nothing ends it but `</`.
+  // Without any `<` nothing ends the script element, and no comment opens in it.
   std::string data = lx::dump_json({{"key", lx::cat(key)}, {"file", file}, {"ids", ids}}, "--html");
-  for (std::size_t at = 0; (at = data.find("</", at)) != data.npos; at += 3) data.replace(at, 2, "<\\/");
+  for (std::size_t at = 0; (at = data.find('<', at)) != data.npos;) data.replace(at, 1, "\\u003c");
   return lx::cat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>Do these records match?</title>\n<style>\n",

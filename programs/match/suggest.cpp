@@ -23,8 +23,7 @@ class Suggest final : public program::Command {
         .positional()
         .required()
         .shown_as("F.csv");
-    flags_.visit(v);
-    program::visit_record_columns(v, columns_);
+    flags_.visit_with_columns(v, columns_);
     v.output("out", out_, "file to write: left_id, right_id and score, .csv").required().shown_as("F.csv");
     v.size("count", options_.count, 1, "number of pairs");
     v.choice("by", options_.by,

@@ -167,7 +167,8 @@ class Analyze final : public program::Command {
     std::vector<std::string> lines;
     std::ifstream in(texts_file_);
     if (!in) lx::fail_file(texts_file_, "cannot open the texts");
-    for (std::string line; lines.size() < most_ && std::getline(in, line);)
+    lx::StreamLines reader(in);
+    for (std::string line; lines.size() < most_ && reader.next(line);)
       if (line.find_first_not_of(" \t\r") != line.npos) lines.push_back(line);
     if (in.bad()) lx::fail_file(texts_file_, "cannot be read");
     if (lines.empty()) lx::fail_file(texts_file_, "has no text");

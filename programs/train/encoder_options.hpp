@@ -44,6 +44,7 @@ struct EncoderOptions : RunOptions {
         .only_if(ranks, lx::cat("is for --loss multiple-negatives; with ", lx::name_of(settings.loss),
                                 " a negative is a pair with its own label"));
     v.choice("header", table.header, "whether tables have a header row").identity(false);
+    visit_dialect(v, table);
 
     v.group("Model");
     v.text("pool", pool, "how token vectors become one: mean, cls, max; auto: as in --model, else mean")

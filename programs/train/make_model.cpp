@@ -32,7 +32,8 @@ class MakeModel final : public program::Command {
       if (text.find_first_not_of(" \t\r\n") == text.npos) lx::fail_file(path, "has no text; expected lines to learn a vocabulary from");
       std::istringstream in(text);
       in.exceptions(std::ios::badbit);  // of no memory
-      for (std::string line; std::getline(in, line);) lines.push_back(line);
+      lx::StreamLines reader(in);
+      for (std::string line; reader.next(line);) lines.push_back(line);
     }
     file.vocabulary = lx::train_vocabulary(std::span<const std::string>(lines), file.tokenizer, {.size = vocab_size_});
     file.config["model_type"] = "bert";

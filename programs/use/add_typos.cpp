@@ -24,6 +24,7 @@ class AddTypos final : public program::Command {
     std::string line;
     for (std::uint32_t number = 0; std::getline(std::cin, line); ++number) {
       auto random = lx::typo_stream(seed_, 0, number);
+      if (number == 0 && line.starts_with(lx::detail::byte_order_mark)) line.erase(0, lx::detail::byte_order_mark.size());
       const bool changed = random.uniform() < probability_;
       std::size_t column = 0, begin = 0;
       for (;;) {

@@ -21,11 +21,11 @@ struct Input {
 /// The lines of standard input: texts, or pairs separated by a tab.
 Input read_lines(bool pairs) {
   Input input;
-  std::string line;
-  for (std::size_t row = 1; std::getline(std::cin, line); ++row) {
-    if (line.ends_with('\r')) line.pop_back();
+  lx::StreamLines lines(std::cin);
+  for (std::string line; lines.next(line);) {
     const auto tab = line.find('\t');
-    if (pairs && tab == line.npos) lx::fail_file(lx::cat("standard input: line ", row), "there is no tab between a left and a right text");
+    if (pairs && tab == line.npos)
+      lx::fail_file(lx::cat("standard input: line ", lines.number()), "there is no tab between a left and a right text");
     input.left.push_back(pairs ? line.substr(0, tab) : line);
     if (pairs) input.right.push_back(line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1));
   }
@@ -55,6 +55,8 @@ class Encode final : public program::Command {
     v.text("columns", column_, "with --input: the column of the text, a name or a number from 1 (default: text, else the first)")
         .needs("input");
     v.text("id", id_, "with --input and a .jsonl output: the column of the ids (default: the number of the text)").needs("input");
+    program::visit_delimiter(v, delimiter_);
+    v.find("delimiter")->needs("input");
     v.flag("pairs", pairs_, "each line is left TAB right").only_if(input_.empty(), "is for standard input; --input has single texts");
     v.integer("layer", layer_, -1, 256, "0 = embeddings, 1 = after the first layer, ...; -1 = after the last");
     const std::string form = lx::lower_case(output_);
@@ -104,7 +106,7 @@ class Encode final : public program::Command {
  private:
   Input read() const {
     if (input_.empty()) return read_lines(pairs_);
-    Input input{.file = program::read_texts(input_, column_, id_), .left = {}, .right = {}};
+    Input input{.file = program::read_texts(input_, column_, id_, delimiter_), .left = {}, .right = {}};
     input.left = std::move(input.file->texts);
     return input;
   }
@@ -113,6 +115,7 @@ class Encode final : public program::Command {
   bool pairs_ = false, normalize_ = false;
   std::size_t max_length_ = 512, batch_ = 32;
   int layer_ = -1;
+  lx::Delimiter delimiter_ = lx::Delimiter::automatic;
   program::KnowledgeOptions knowledge_;
   program::LovePlugFlags love_;
   program::Compute compute_;

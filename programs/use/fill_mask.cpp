@@ -45,24 +45,30 @@ class FillMask final : public program::Command {
     if (!mask) lx::fail_file(model_, "the vocabulary has no ", lx::in_quotes(name));
     const std::size_t longest = model.config().max_position_embeddings;
     const lx::NoGrad no_grad;
+    lx::StreamLines lines(std::cin);
     std::string line;
-    std::size_t number = 0, masks_done = 0;
+    std::size_t masks_done = 0;
     for (bool more = true; more;) {
       std::vector<lx::Encoding> texts;
       std::vector<std::int32_t> positions;  // of all masks, as rows of the batch
       std::vector<std::size_t> counts;      // masks of each text
       std::size_t tokens = 0;
-      while (texts.size() < batch_ && (more = static_cast<bool>(std::getline(std::cin, line)))) {
-        const std::string where = lx::cat("standard input: line ", ++number);
-        if (line.ends_with('\r')) line.pop_back();
-        const auto& e = texts.emplace_back(tokenizer.encode(line, longest + 1));
-        if (e.size() > longest) lx::fail_file(where, "has more than the ", longest, " tokens that the model reads");
+      std::string fault;  // of a line, which ends the run when the lines before it are written
+      while (texts.size() < batch_ && (more = lines.next(line))) {
+        const std::string where = lx::cat("standard input: line ", lines.number());
+        const auto e = tokenizer.encode(line, longest + 1);
         const std::size_t before = positions.size();
-        for (std::size_t i = 0; i < e.size(); ++i)
+        for (std::size_t i = 0; i < e.size() && e.size() <= longest; ++i)
           if (e.ids[i] == *mask) positions.push_back(static_cast<std::int32_t>(tokens + i));
-        if (positions.size() == before) lx::fail_file(where, "there is no ", lx::in_quotes(name));
+        if (e.size() > longest)
+          fault = lx::cat("has more than the ", longest, " tokens that the model reads");
+        else if (positions.size() == before)
+          fault = lx::cat("there is no ", lx::in_quotes(name));
+        if (!fault.empty() && texts.empty()) lx::fail_file(where, fault);
+        if (!fault.empty()) break;
         counts.push_back(positions.size() - before);
         tokens += e.size();
+        texts.push_back(e);
       }
       if (texts.empty()) break;
       const auto logits = model.logits(model.batch(texts), positions).value();
@@ -76,6 +82,7 @@ class FillMask final : public program::Command {
         std::cout << lx::dump_json({{"masks", masks}}, model_) << '\n';
       }
       std::cout.flush();
+      if (!fault.empty()) lx::fail_file(lx::cat("standard input: line ", lines.number()), fault);
     }
     return 0;
   }

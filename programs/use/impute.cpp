@@ -13,9 +13,8 @@ namespace {
 /// The words of standard input, one per line. Errors: there are no words; a line is not a word.
 std::vector<std::string> read_words() {
   std::vector<std::string> words;
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    if (line.ends_with('\r')) line.pop_back();
+  lx::StreamLines lines(std::cin);
+  for (std::string line; lines.next(line);) {
     if (const std::string fault = lx::word_fault(line); !fault.empty())
       lx::fail_file(lx::cat("standard input: line ", words.size() + 1), fault, "; expected one word per line");
     words.push_back(line);

@@ -19,18 +19,19 @@ using Rankings = std::vector<std::vector<lx::RankedDocument>>;
 /// The relevance of documents for queries by their places.
 using Labels = std::vector<std::unordered_map<std::size_t, double>>;
 
-/// Reads rows of a query's id, a document's id and a relevance of 0 or more.
+/// Reads rows of a query's id, a document's id and a relevance; one below 0 is 0.
 Labels read_labels(const std::string& file, const std::vector<std::string>& columns, const program::Texts& queries,
-                   const program::Texts& documents) {
+                   const program::Texts& documents, lx::Delimiter delimiter) {
   lx::TableOptions table;
   table.columns = columns;
+  table.ids = table.judgements = true;
+  table.delimiter = delimiter;
   const auto rows = lx::read_pairs(file, table);
   const auto relevance = lx::number_labels(rows);
   Labels labels(queries.texts.size());
   for (std::size_t i = 0; i < relevance.size(); ++i) {
     const std::string where = lx::cat(file, ": line ", rows.rows[i].line);
-    if (relevance[i] < 0) lx::fail_file(where, "the relevance is ", relevance[i], ", expected 0 or more");
-    labels[queries.place(rows.rows[i].left, where)][documents.place(rows.rows[i].right, where)] = relevance[i];
+    labels[queries.place(rows.rows[i].left, where)][documents.place(rows.rows[i].right, where)] = std::max(relevance[i], 0.0);
   }
   return labels;
 }
@@ -80,9 +81,11 @@ class Rank final : public program::Command {
     v.text("query_id", query_id_, "column of the queries' ids (default: their numbers from 1)").shown_as("COLUMN").needs("queries");
     v.text("column", document_column_, "column of the documents' texts (default: text, else the first)").shown_as("COLUMN");
     v.text("id", document_id_, "column of the documents' ids (default: their numbers from 1)").shown_as("COLUMN");
+    program::visit_delimiter(v, delimiter_);
     v.size("top", top_, 1, "documents of each query");
     v.input("labels", labels_path_,
-            "rows of a query's id, a document's id and a relevance of 0 or more: print MRR, NDCG and recall within --top");
+            "rows of a query's id, a document's id and a relevance, above 0 if the document is relevant: print MRR, NDCG and recall within "
+            "--top; also the judgements of BEIR and TREC");
     v.list("label_columns", label_columns_, "their columns in --labels (default: left, right, label, else the first three)")
         .split_at(',')
         .needs("labels");
@@ -96,11 +99,11 @@ class Rank final : public program::Command {
   int run() override {
     if (query_.empty() == queries_path_.empty()) lx::fail_usage("command line", "give either --query or --queries");
     const auto format = out_.empty() ? lx::TableFormat::csv : program::output_format(out_);
-    const auto documents = program::read_texts(documents_path_, document_column_, document_id_);
+    const auto documents = program::read_texts(documents_path_, document_column_, document_id_, delimiter_);
     const auto queries = queries_path_.empty() ? program::Texts{"--query", {"1"}, {query_}, {{"1", 0}}}
-                                               : program::read_texts(queries_path_, query_column_, query_id_);
+                                               : program::read_texts(queries_path_, query_column_, query_id_, delimiter_);
     std::optional<Labels> labels;  // read first, so that a bad file is reported early
-    if (!labels_path_.empty()) labels = read_labels(labels_path_, label_columns_, queries, documents);
+    if (!labels_path_.empty()) labels = read_labels(labels_path_, label_columns_, queries, documents, delimiter_);
 
     const Rankings found = rankings(queries.texts, documents.texts);
     if (!out_.empty() || !labels) {
@@ -141,6 +144,7 @@ class Rank final : public program::Command {
 
   std::string model_, query_, queries_path_, documents_path_, query_id_, document_id_, query_column_, document_column_, labels_path_, out_;
   std::vector<std::string> label_columns_;
+  lx::Delimiter delimiter_ = lx::Delimiter::automatic;
   std::size_t top_ = 10, batch_ = 32;
   program::ModelFlags flags_;
   program::Compute compute_;

@@ -38,9 +38,10 @@ class ScorePairs final : public program::Command {
     v.size("batch", batch_, 1, "pairs or texts per batch");
     v.size("window", window_, 1,
            "number of pairs or texts that are read, sorted by length and scored together; a bad row does not affect the output of "
-           "earlier windows");
+           "earlier rows");
     flags_.visit(v);
     program::visit_table(v, table_);
+    v.find("skip_label")->only_if(false, "the labels are not read");
     records_.visit(v);
     v.list("keep", table_.keep,
            "input columns to write before each score, e.g. ids; names, or numbers from 1. The output is then a tab-separated table with "
@@ -73,10 +74,16 @@ class ScorePairs final : public program::Command {
     for (bool more = true; more;) {
       std::vector<lx::PairExample> examples;
       std::vector<std::string> kept;  // of each row, each followed by a tab
-      for (lx::PairRow row; examples.size() < window_ && (more = reader.next(row));) {
-        examples.push_back({row.left, row.right});
-        kept.push_back(table_.records ? cell(row.left_id) + '\t' + cell(row.right_id) + '\t' : "");
-        for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
+      std::exception_ptr fault;       // of a bad row, which ends the run when the rows before it are written
+      try {
+        for (lx::PairRow row; examples.size() < window_ && (more = reader.next(row));) {
+          examples.push_back({row.left, row.right});
+          kept.push_back(table_.records ? cell(row.left_id) + '\t' + cell(row.right_id) + '\t' : "");
+          for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
+        }
+      } catch (const lx::Error&) {
+        if (examples.empty()) throw;
+        fault = std::current_exception();
       }
       const std::size_t first = std::exchange(read, read + examples.size());
       const auto y = model->logits(examples, batch_, show);
@@ -94,6 +101,7 @@ class ScorePairs final : public program::Command {
         if (!logits_) std::cout << scores[i] << '\n';
       }
       std::cout.flush();
+      if (fault) std::rethrow_exception(fault);
     }
     return 0;
   }

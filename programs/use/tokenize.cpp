@@ -17,13 +17,13 @@ class Tokenize final : public program::Command {
   }
   int run() override {
     const auto tokenizer = lx::make_tokenizer(lx::ModelFile::open(model_));
-    std::string line;
-    for (std::size_t number = 1; std::getline(std::cin, line); ++number) {
-      if (line.ends_with('\r')) line.pop_back();
+    lx::StreamLines lines(std::cin);
+    for (std::string line; lines.next(line);) {
       lx::Encoding e;
       if (pairs_) {
         const auto tab = line.find('\t');
-        if (tab == line.npos) lx::fail_file(lx::cat("standard input: line ", number), "there is no tab between a left and a right text");
+        if (tab == line.npos)
+          lx::fail_file(lx::cat("standard input: line ", lines.number()), "there is no tab between a left and a right text");
         e = tokenizer.encode_pair(std::string_view(line).substr(0, tab),
                                   std::string_view(line).substr(tab + 1, line.find('\t', tab + 1) - tab - 1), max_length_);
       } else {

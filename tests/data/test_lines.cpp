@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -113,4 +114,28 @@ TEST_CASE("lines: what cannot be read") {
   std::string line;
   REQUIRE(reader.next(line));
   expect_file_error([&] { reader.next(line); }, "t.txt: the line before byte 6 holds a zero byte; expected text in UTF-8");
+}
+
+TEST_CASE("a byte order mark is no part of the first line") {
+  const std::string text =
+      "\xEF\xBB\xBF"
+      "a\r\n\xEF\xBB\xBF"
+      "b";
+  const std::vector<std::string> expected = {"a",
+                                             "\xEF\xBB\xBF"
+                                             "b"};
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "a.txt", text);
+  std::vector<std::string> file, stream;
+  std::string line;
+  for (LineReader reader(folder / "a.txt"); reader.next(line);) file.push_back(line);
+  std::istringstream in(text);
+  for (StreamLines reader(in); reader.next(line);) stream.push_back(cat(line));
+  CHECK(file == expected);
+  CHECK(stream == expected);
+  const auto views = detail::split_lines(text);
+  CHECK(std::vector<std::string>(views.begin(), views.end()) == expected);
+  LineReader later(folder / "a.txt", 6);  // a mark elsewhere is text
+  CHECK(later.next(line));
+  CHECK(line == expected[1]);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lexformer/data/table.hpp"
+#include "lexformer/data/labels.hpp"
 #include "lexformer/io/file.hpp"
 #include "support/expect_error.hpp"
 
@@ -130,8 +130,90 @@ TEST_CASE("csv: RFC 4180") {
   CHECK(rows("a b,c,1\n", TableFormat::csv) == Rows{"a b|c|1|1"});
   CHECK(rows("sep=,\nleft,right,label\na,b,1\n", TableFormat::csv) == Rows{"a|b|1|3"});
   refused("a,b,1\nc,\"d,0\ne,f,1\n", TableFormat::csv, "x: line 2: column 2: the quote is never closed");
-  refused("a,b\"c,1\n", TableFormat::csv, "x: line 1: column 2: a quote in the middle of a field");
-  refused("a,\"b\"c,1\n", TableFormat::csv, "x: line 1: column 2: a quote in the middle of a field");
+  refused("a,\"b\"c,1\n", TableFormat::csv, "x: line 1: column 2: text after the end of a quoted field; double the quotes within it");
+  refused("a,\"15\\\" sleeve\",1\n", TableFormat::csv, "a backslash escapes nothing in a .csv, a quote is doubled: sed 's/");
+  refused("a,\"15\\\"\",1\n", TableFormat::csv, "the quote is never closed; a backslash escapes nothing");
+}
+
+TEST_CASE("csv: quotes within a field that begins with another character are text, spaces around a quoted field are not") {
+  CHECK(rows("a 15.6\" b,c\"\"d,1\n", TableFormat::csv) == Rows{"a 15.6\" b|c\"\"d|1|1"});
+  CHECK(rows("a, \"b, c\" ,1\n", TableFormat::csv) == Rows{"a|b, c|1|1"});
+  CHECK(rows(" a, b,1\n", TableFormat::csv) == Rows{" a| b|1|1"});                                    // spaces of other fields stay
+  CHECK(rows("a, \"b\" c,1\nd, \"e,0\n", TableFormat::csv) == Rows{"a| \"b\" c|1|1", "d| \"e|0|2"});  // no quoted fields
+  CHECK(rows("left , right,label\na,b,1\n", TableFormat::csv) == Rows{"a|b|1|2"});
+  CHECK(rows(" title,other ,y\na,b,1\n", TableFormat::csv, {.columns = {"title", " other", "y"}}) == Rows{"a|b|1|2"});
+}
+
+TEST_CASE("the separator: that of the first line, of the option, or of a header with the columns that are sought") {
+  const Rows expected = {"a|b, c|1|2"};
+  for (const char* name : {"left;right;label\na;b, c;1\n", "left|right|label\na|b, c|1\n", "left\tright\tlabel\na\tb, c\t1\n"}) {
+    CHECK(rows(name, TableFormat::csv) == expected);
+    CHECK(rows(name, TableFormat::tsv) == expected);
+  }
+  CHECK(rows("left,right,label\na,\"b, c\",1\n", TableFormat::tsv) == expected);
+  CHECK(rows("sep=;\na;b;1\n", TableFormat::csv) == Rows{"a|b|1|2"});
+  CHECK(rows("\xEF\xBB\xBF\"sep=|\"\na|b|1\n", TableFormat::csv) == Rows{"a|b|1|2"});
+  CHECK(rows("sep=\t\na\t\"b \"\"c\"\t1\n", TableFormat::tsv) == Rows{"a|b \"c|1|2"});
+  const auto with = [](Delimiter delimiter) { return TableOptions{.delimiter = delimiter}; };
+  CHECK(rows("a;\"b;c\";1\n", TableFormat::csv, with(Delimiter::semicolon)) == Rows{"a|b;c|1|1"});
+  CHECK(rows("a\t\"b\nc\"\t1\n", TableFormat::tsv, with(Delimiter::tab)) == Rows{"a|b\nc|1|1"});
+  CHECK(rows("a  b\t 1\n", TableFormat::csv, with(Delimiter::space)) == Rows{"a|b|1|1"});
+  // A header in quotes is a sign that the fields are quoted; one without quotes is none.
+  CHECK(rows("\"left\"\t\"right\"\t\"label\"\n\"a\"\t\"b\"\t\"1\"\n", TableFormat::tsv) == Rows{"a|b|1|2"});
+  CHECK(rows("left\tright\tlabel\n\"a\"\tb\t1\n", TableFormat::tsv) == Rows{"\"a\"|b|1|2"});
+  refused("left\tright\tlabel\n\"a\nb\"\tc\t1\n", TableFormat::tsv, "the row has 1 column, expected 3 as in the rows above");
+  refused("left\tright\tlabel\nb\t\"c\n\"\t1\n", TableFormat::tsv, "a field begins with a quote", {.flags = true});
+  // Tabs in a .csv need no header, semicolons do: they may be text.
+  CHECK(rows("a, b\tc\t1\n", TableFormat::csv) == Rows{"a, b|c|1|1"});
+  CHECK(rows("a; b\nc; d\n", TableFormat::csv, {.labels = false, .texts = 1}) == Rows{"a; b|||1", "c; d|||2"});
+  CHECK(rows("id;text\n1;c, d\n", TableFormat::csv, {.labels = false, .texts = 1}) == Rows{"c, d|||2"});
+  CHECK(rows("a\tb\n", TableFormat::csv, {.labels = false, .texts = 1}) == Rows{"a\tb|||1"});
+}
+
+TEST_CASE("tables of tabs without a header may have more columns in some rows") {
+  const TableOptions numbers = {.columns = {"2", "3", "1"}};
+  CHECK(rows("1\ta\tb\tx\n0\tc\td\n1\te\tf\tx\ty\n", TableFormat::tsv, numbers) == Rows{"a|b|1|1", "c|d|0|2", "e|f|1|3"});
+  refused("1\ta\tb\tx\n0\tc\n", TableFormat::tsv, "x: line 2: the row has 2 columns, expected 4", numbers);
+  refused("1,a,b\n0,c,d,e\n", TableFormat::csv, "the row has 4 columns, expected 3 as in the rows above; a text with ',' needs quotes",
+          numbers);
+}
+
+TEST_CASE("two columns of one name are refused where a name says which is meant") {
+  const std::string table = "id,title,id,title,label\n1,a,2,b,1\n";
+  refused(table, TableFormat::csv, "x: line 1: two columns are called 'title'", {.columns = {"title", "title"}, .labels = false});
+  refused(table, TableFormat::csv, "two columns are called 'id'; rename one of them, or give the columns by their numbers",
+          {.columns = {"2", "4"}, .labels = false, .keep = {"id"}, .flags = true});
+  CHECK(rows(table, TableFormat::csv, {.columns = {"2", "4", "label"}}) == Rows{"a|b|1|2"});
+}
+
+TEST_CASE("a column whose name has a comma or a quote is named in double quotes") {
+  CHECK(unquoted_name("\"name, full\"") == "name, full");
+  CHECK(unquoted_name(" \"a \"\"b\"\"\" ") == "a \"b\"");
+  CHECK(unquoted_name("\"") == "\"");
+  CHECK(rows("\"name, full\",other,y\na,b,1\n", TableFormat::csv, {.columns = {"\"name, full\"", "other", "y"}}) == Rows{"a|b|1|2"});
+}
+
+TEST_CASE("columns of other tools are known by name") {
+  CHECK(rows("gold_label\tsentence1\tsentence2\n-\ta\tb\n", TableFormat::tsv) == Rows{"a|b|-|2"});
+  CHECK(rows("id\tquestion1\tquestion2\tis_duplicate\n1\ta\tb\t0\n", TableFormat::tsv) == Rows{"a|b|0|2"});
+  CHECK(rows("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t2\t3\ta\tb\n", TableFormat::tsv) == Rows{"a|b|1|2"});
+  CHECK(rows("id,label,left_name,left_price,right_name,right_price\n0,1,a,2,,3\n", TableFormat::csv) == Rows{"a 2|3|1|2"});
+  CHECK(rows("unique_id_l,unique_id_r,name_l,name_r,label\n1,2,a,b,1\n", TableFormat::csv) == Rows{"a|b|1|2"});
+  CHECK(rows("{\"left_a\": \"x\", \"left_b\": 2.50, \"right_a\": \"y\", \"right_b\": null, \"label\": 1}", TableFormat::jsonl) ==
+        Rows{"x 2.50|y|1|1"});
+  const TableOptions ids = {.ids = true};
+  CHECK(rows("query-id\tcorpus-id\tscore\nq\td\t1\n", TableFormat::tsv, ids) == Rows{"q|d|1|2"});
+  CHECK(rows("name_l,name_r,unique_id_l,unique_id_r,label\na,b,1,2,1\n", TableFormat::csv, ids) == Rows{"1|2|1|2"});
+  const TableOptions judgements = {.ids = true, .judgements = true};
+  CHECK(rows("q 0 d 1\nq 0 e 0\n", TableFormat::tsv, judgements) == Rows{"q|d|1|1", "q|e|0|2"});
+  CHECK(rows("q\t0\td\t1\n", TableFormat::tsv, judgements) == Rows{"q|d|1|1"});
+}
+
+TEST_CASE("rows with a label to skip are left out") {
+  const TableOptions skip = {.skip_labels = {"-", ""}};
+  CHECK(rows("a\tb\t-\nc\td\t1\ne\tf\t \n", TableFormat::tsv, skip) == Rows{"c|d|1|2"});
+  CHECK(rows("{\"left\": \"a\", \"right\": \"b\", \"label\": null}\n{\"left\": \"c\", \"right\": \"d\", \"label\": true}",
+             TableFormat::jsonl, skip) == Rows{"c|d|true|2"});
 }
 
 TEST_CASE("jsonl") {
@@ -142,9 +224,10 @@ TEST_CASE("jsonl") {
   CHECK(rows("{\"left\": \"a\", \"right\": \"b\"}", TableFormat::jsonl, unlabelled) == Rows{"a|b||1"});
   refused("{\"left\": \"a\", \"right\": \"b\", \"label\": 1}\n{\"left\": \"a\"}", TableFormat::jsonl, "x: line 2: there is no key 'right'");
   refused("{\"left\": 1, \"right\": \"b\", \"label\": 1}", TableFormat::jsonl, "x: line 1: 'left' is number, expected a text");
-  refused("{\"left\": \"a\", \"right\": \"b\", \"label\": null}", TableFormat::jsonl, "'label' is null");
+  CHECK(rows("{\"left\": null, \"right\": \"b\", \"label\": 1.50}", TableFormat::jsonl) == Rows{"|b|1.50|1"});
   refused("[1]", TableFormat::jsonl, "x: line 1: expected a JSON object, found array");
-  refused("{\"left\": \"a\"\n", TableFormat::jsonl, "x: line 1: not JSON: line 1, column");
+  refused("{\"left\": \"a\"\n", TableFormat::jsonl,
+          "x: line 1: not JSON: the line ends inside an object; a .jsonl has one object in each line");
 }
 
 TEST_CASE("tables: rows that do not fit, bytes that are no text") {
@@ -153,7 +236,9 @@ TEST_CASE("tables: rows that do not fit, bytes that are no text") {
     const std::string good = "a" + s + "b" + s + "1\n";
     refused(good + good + "a" + s + "b\n", format, "x: line 3: the row has 2 columns, expected 3");
     refused(good + "a" + s + "b" + s + "1" + s + "2\n", format, "x: line 2: the row has 4 columns, expected 3");
-    refused(good + "\n" + good, format, "x: line 2: the row has 1 column, expected 3");
+    CHECK(rows("\n" + good + "\r\n \n" + good + "\n", format) == Rows{"a|b|1|2", "a|b|1|5"});  // blank lines are skipped
+    refused(good + "caf\xC3\xA9" + s + "b" + s + "1\n" + "caf\xE9" + s + "b" + s + "1\n", format,
+            "x: line 3: byte 4 is not UTF-8, but text before it is: the file mixes encodings");
     refused(good + "caf\xE9" + s + "b" + s + "1\n", format, "x: line 2: byte 4 is not UTF-8");
     refused("a\xC3" + s + "b" + s + "1\n", format, "x: line 1: byte 2 is not UTF-8");
     refused("a" + s + "b" + s + "\xF0\x9F", format, "x: line 1: byte 5 is not UTF-8");
@@ -182,7 +267,7 @@ TEST_CASE("read_pairs and labels") {
   expect_file_error([&] { class_labels(objects); }, "a.jsonl: line 1: unknown label 'x'; the labels are 0, 1");
   CHECK(class_labels(table, {"1", "0", "2.5"}) == std::vector<std::size_t>{0, 1, 2});
   expect_file_error([&] { class_labels(table); }, "a.tsv: line 3, column 3: unknown label '2.5'; the labels are 0, 1");
-  for (const char* bad : {"x", "", "1x", " 1", "nan", "inf", "1e999", "1e39"}) {
+  for (const char* bad : {"x", "", "1x", "nan", "inf", "1e999", "1e39"}) {
     const auto other = read_pairs(put("b.csv", std::string("a,b,3\na,b,") + bad + "\n"));
     expect_file_error([&] { number_labels(other); }, "b.csv: line 2, column 3: the label '");
   }
@@ -196,11 +281,33 @@ TEST_CASE("read_pairs and labels") {
       ErrorKind::usage, [&] { read_pairs(put("a.xlsx", "a,b,1\n")); }, "a.xlsx: the ending says no table format");
 }
 
+TEST_CASE("labels as other programs write them") {
+  const std::vector<std::string> binary = {"0", "1"}, named = {"no", "1.0", "1", "True"};
+  for (const char* one : {"1", " 1", "1 ", "1.0", "1.000", "true", "True", "TRUE"}) CHECK(find_label(one, binary) == 1u);
+  for (const char* zero : {"0", "0.0", "false", "False", "FALSE "}) CHECK(find_label(zero, binary) == 0u);
+  for (const char* none : {"", "-", "2", "1.5", "1.", ".0", "tRUE", "yes", "nan"}) CHECK(!find_label(none, binary).has_value());
+  CHECK(find_label("1.0", named) == 1u);  // a name is taken as it is
+  CHECK(find_label("True", named) == 3u);
+  CHECK(find_label("true", named) == 2u);
+  CHECK(!find_label("true", {"a", "b"}).has_value());
+  PairTable table{"x", {{"a", "b", "NaN", 2, 3}}};
+  expect_file_error([&] { class_labels(table); }, "unknown label 'NaN'; the labels are 0, 1; the row has no label: take such rows out");
+  table.flags = true;
+  expect_file_error([&] { class_labels(table); }, "the row has no label: --skip-label NaN leaves such rows out");
+  table.rows[0].label = "";
+  expect_file_error([&] { number_labels(table); }, "is not a number, or too large for a float; the row has no label: --skip-label ''");
+  table.rows[0].label = "-";
+  expect_file_error([&] { class_labels(table); }, "the labels are 0, 1; --skip-label - leaves such rows out");
+  table.rows[0].label = "True";
+  CHECK(number_labels(table) == std::vector<double>{1});
+}
+
 TEST_CASE("a first row that looks like a header with other names is refused, with what to do") {
-  const std::string hint = "looks like a header, but has no columns 'left' and 'right'; name the columns (--columns name_a,name_b)";
+  const std::string hint =
+      "looks like a header, but has no columns 'left' and 'right'; name the columns of left and right text (--columns NAME,NAME)";
   refused("name_a,name_b\ncamera,kamera\n", TableFormat::csv, "x: line 1: 'name_a, name_b' " + hint, unlabelled);
   refused("name_a\tname_b\n", TableFormat::tsv, hint, unlabelled);
-  refused("sentence1\tsentence2\tlabel\na\tb\t1\n", TableFormat::tsv, "(--columns sentence1,sentence2,label), or say --header yes");
+  refused("text_a\ttext_b\tlabel\na\tb\t1\n", TableFormat::tsv, "text and label (--columns NAME,NAME,NAME), or say --header yes");
   refused("id,Title,price\n1,a,2\n", TableFormat::csv, "'id, Title, price' looks like a header", unlabelled);
   const TableOptions no = {.columns = {}, .header = TableHeader::no, .labels = false},
                      yes = {.columns = {}, .header = TableHeader::yes, .labels = false};
@@ -230,7 +337,8 @@ TEST_CASE("tables of single texts: text and label") {
     CHECK(rows("id" + s + "text\n7" + s + "good\n", format, scored) == Rows{"good|||2"});
     CHECK(rows("a" + s + "b\n", format, with({"b", "a"}, TableHeader::automatic, false)).empty());
     refused("title" + s + "label\n", format,
-            "looks like a header, but has no columns 'text' and 'label'; name the columns (--columns title,label), or say --header yes to "
+            "looks like a header, but has no columns 'text' and 'label'; name the columns of text and label (--columns NAME,NAME), or say "
+            "--header yes to "
             "take the first ones, --header no if this row is a text",
             first);
     refused("good" + s + "1\nbad\n", format, "x: line 2: the row has 1 column, expected 2", first);
@@ -243,7 +351,8 @@ TEST_CASE("tables of single texts: text and label") {
   CHECK(rows("{\"q\": \"a\"}", TableFormat::jsonl, with({"q", "y"}, TableHeader::automatic, false)) == Rows{"a|||1"});
   refused("{\"left\": \"a\", \"label\": 1}", TableFormat::jsonl, "x: line 1: there is no key 'text'", first);
   refused("{\"text\": 5, \"label\": 1}", TableFormat::jsonl, "x: line 1: 'text' is number, expected a text", first);
-  refused("name\n", TableFormat::tsv, "'name' looks like a header, but has no column 'text'; name the columns (--columns name)", scored);
+  refused("name\n", TableFormat::tsv, "'name' looks like a header, but has no column 'text'; name the columns of text (--columns NAME)",
+          scored);
   refused("good\n", TableFormat::tsv, "x: line 1: the table has 1 column; column 2 (label) is missing", first);
   const auto usage = [&](const TableOptions& options, const std::string& message) {
     expect_error(
@@ -256,10 +365,11 @@ TEST_CASE("tables of single texts: text and label") {
 }
 
 TEST_CASE("columns that are separated by something else, or almost have the name that was given") {
-  refused("a;b;1\n", TableFormat::csv, "the table has 1 column; column 2 (right) is missing; this row has ';', but the columns of a .csv");
-  refused("a\tb\t1\n", TableFormat::csv, "is missing; this row has tabs: is it a .tsv (--format tsv)?");
-  refused("a,b,1\n", TableFormat::tsv, "is missing; this row has commas: is it a .csv (--format csv)?");
-  refused("a;b;1\n", TableFormat::tsv, "is missing; this row has ';', but the columns of a .tsv are separated by tabs");
+  refused("a;b;1\n", TableFormat::csv,
+          "the table has 1 column; column 2 (right) is missing; this row has ';': if they separate the columns, write a first line sep=;");
+  refused("a;b;1\n", TableFormat::csv, "if they separate the columns, give --delimiter semicolon", {.flags = true});
+  refused("a\tb\n", TableFormat::csv, "is missing; this row has tabs: if they separate the columns, write a first line sep=TAB");
+  refused("a,b,1\n", TableFormat::tsv, "is missing; this row has commas: if they separate the columns, write a first line sep=,");
   refused("tittle\tother\n", TableFormat::tsv, "there is no column 'title' among 'tittle, other'; did you mean 'tittle'?",
           {.columns = {"title", "other"}, .header = TableHeader::automatic, .labels = false});
 }

@@ -44,6 +44,15 @@ TEST_CASE("tagged text: columns, ends of sentences, what is left out") {
   CHECK(text.cut_sentences + text.cut_words == 0);
 }
 
+TEST_CASE("tagged text: IOBES and BILOU become BIO, comments are left out") {
+  const std::string expected = "EU/B-ORG rejects/O\nPeter/B-PER Van/I-PER Dyke/I-PER\n";
+  CHECK(shown_tags(parse_tagged_text("EU S-ORG\nrejects O\n\nPeter B-PER\nVan I-PER\nDyke E-PER\n", "f")) == expected);
+  CHECK(shown_tags(parse_tagged_text("EU U-ORG\nrejects O\n\nPeter B-PER\nVan I-PER\nDyke L-PER\n", "f")) == expected);
+  const std::string comments = "# sent_id = 1\n# id 7\tdomain=en\n# O\na O\n# = O\n";
+  CHECK(shown_tags(parse_tagged_text(comments, "f")) == "#/O a/O #/O\n");
+  CHECK(shown_tags(parse_tagged_text("# sent_id = 1\na\n# b = c\n", "f", {.tags = false})) == "a #\n");
+}
+
 TEST_CASE("tagged text without tags: the first column alone") {
   CHECK(shown_tags(parse_tagged_text("Anna\nSmith X-PER\n\nOslo\t\n", "f", {.tags = false})) == "Anna Smith\nOslo\n");
 }
@@ -59,7 +68,7 @@ TEST_CASE("tagged text: long sentences are cut, and counted") {
 }
 
 TEST_CASE("tagged text: what is refused") {
-  for (const char* tag : {"X-PER", "B-", "I-", "B", "PER", "o", "b-PER", "E-PER", "S-PER", "BPER", "O-", "-", "B-P ER"})
+  for (const char* tag : {"X-PER", "B-", "I-", "B", "PER", "o", "b-PER", "BPER", "O-", "-", "B-P ER"})
     refused_tags(cat("Anna\tB-PER\n\nSmith\t", tag, "\n"), cat("f: line 3: the tag '", tag, "' is not BIO; expected O, B-TYPE or I-TYPE"));
   refused_tags("Anna\tB-PER\v\n", "is not BIO");
   refused_tags("Anna O\nSmith\n", "f: line 2: expected a word and its tag, separated by a tab or by spaces; found 'Smith'");

@@ -54,7 +54,7 @@ TEST_CASE("conllu: a text of several sentences is a forest; its characters are a
   CHECK(found(table, " A, b  = C ").words[2].characters == std::pair{9u, 10u});
 }
 
-TEST_CASE("conllu: ranges and empty nodes are skipped; positions are characters, not bytes") {
+TEST_CASE("conllu: empty nodes are skipped; parts of a token have their own characters; positions are characters, not bytes") {
   const auto table =
       parse("# text = \xC3\xA4hm don't go\n" + word(1, "\xC3\xA4hm", 4, "discourse") + "2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n" +
             word(2, "do", 4, "aux") + word(3, "n't", 4, "neg") + word(4, "go", 0, "root") + "4.1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n");
@@ -67,6 +67,28 @@ TEST_CASE("conllu: ranges and empty nodes are skipped; positions are characters,
   CHECK(trees.word_at(8) == 2);
   CHECK(trees.word_at(11) == 3);
   CHECK(trees.word_at(12) == -1);
+}
+
+TEST_CASE("conllu: words of a multiword token have its characters, unless the text has them one by one") {
+  const std::string du = "3-4\tdu\t_\t_\t_\t_\t_\t_\t_\t_\n";
+  const std::string words = word(1, "Il", 2, "nsubj") + word(2, "parle", 0, "root") + du + word(3, "de", 5, "case") +
+                            word(4, "le", 5, "det") + word(5, "livre", 2, "obl");
+  for (const std::string comment : {"# text = Il parle du livre\n", ""}) {  // without it the text is that of the tokens
+    const auto table = parse(comment + words);
+    const auto& trees = found(table, "Il parle du livre");
+    REQUIRE(trees.words.size() == 5);
+    CHECK(trees.words[2].characters == std::pair{9u, 11u});
+    CHECK(trees.words[3].characters == std::pair{9u, 11u});
+    CHECK(trees.words[4].characters == std::pair{12u, 17u});
+    CHECK(trees.words[3].form == "le");
+    std::ostringstream out;
+    write_conllu(out, trees);
+    CHECK(out.str().find(du) != std::string::npos);
+    CHECK(found(parse(out.str()), trees.text) == trees);
+  }
+  const auto refused = [](const std::string& text, const std::string& message) { expect_file_error([&] { parse(text); }, message); };
+  refused(du + word(1, "a", 0, "root"), "f: line 1: the multiword token is 3-4, expected 1 and the index of a later word");
+  refused("1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n" + word(1, "a", 0, "root"), "the sentence ends within the multiword token 'ab'");
 }
 
 TEST_CASE("conllu: a text without words leaves nothing to the next; a byte order mark is skipped") {

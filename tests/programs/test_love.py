@@ -186,7 +186,7 @@ class Love(Refusals, unittest.TestCase):
         bad = self.folder / "bad.txt"
         out = self.folder / "refused"
         for text, *parts in (("halvek 1 2\nhalvor 1\n", "bad.txt: line 2", "expected 2 numbers", "found 1"), ("a nan 1\n", "line 1", "'nan'"),
-                             ("a 0 0\n", "line 1", "zero"), ("3 2\na 1 2\n", "line 1", "3 vectors", "the file has 1")):
+                             ("a 0 0\n", "all vectors are zero"), ("3 2\na 1 2\n", "line 1", "3 vectors", "the file has 1")):
             bad.write_text(text)
             self.refused(3, self.train(out, "--quiet", "", "--targets", bad), *parts)
         bad.write_text("a1 1 2 3 4 5 6 7 8\n3 3 4 5 6 7 8 9 9\n")

@@ -208,11 +208,11 @@ class Refusals(unittest.TestCase):
         score = ["--model", self.model, "--format"]
         self.refused(2, program("score_pairs", "--model", self.folder / "none.lxf", "--format", "xlsx"), "--format: 'xlsx' is not known; use one of: tsv, csv, jsonl")
         done = program("score_pairs", *score, "csv", text="name_a,name_b\ncamera,kamera\n")
-        self.refused(3, done, "'name_a, name_b' looks like a header", "--columns name_a,name_b")
+        self.refused(3, done, "'name_a, name_b' looks like a header", "(--columns NAME,NAME)")
         self.assertEqual(done.stdout, "")
         for more, count in ((["--columns", "name_a,name_b"], 1), (["--header", "yes"], 1), (["--header", "no"], 2)):
             self.assertEqual(len(program("score_pairs", *score, "csv", *more, text="name_a,name_b\ncamera,kamera\n").stdout.split()), count)
-        self.refused(3, program("score_pairs", *score, "csv", text="camera;kamera\n"), "separated by commas")
+        self.refused(3, program("score_pairs", *score, "csv", text="camera;kamera\n"), "give --delimiter semicolon")
         self.refused(3, program("score_pairs", *score, "csv", "--columns", "nmae_a,name_b", text="name_a,name_b\n"), "did you mean 'name_a'?")
         folder = os.open("/", os.O_RDONLY)
         self.refused(3, program("score_pairs", *score, "tsv", stdin=folder, input=None), "standard input")

@@ -144,7 +144,7 @@ CASES = [
     ("fast", "tokenizer.json", "pre_tokenizer.type", "Whitespace", "pre_tokenizer: 'type' is 'Whitespace'"),
     ("fast", "tokenizer.json", "post_processor", None, PLAIN[1:-1]),
     ("fast", "tokenizer.json", "post_processor", NO_SEP, PLAIN[:-1]),
-    ("fast", "tokenizer.json", "post_processor", ONE_TYPE, "the template is not that of BERT"),
+    ("fast", "tokenizer.json", "post_processor", ONE_TYPE, "the template is not BERT's"),
     ("fast", "tokenizer.json", "post_processor", {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}, PLAIN),
     ("fast", "tokenizer.json", "post_processor.type", "RobertaProcessing", "post_processor: 'type' is 'RobertaProcessing'"),
     ("fast", "tokenizer.json", "model.type", "BPE", "model: 'type' is 'BPE'"),

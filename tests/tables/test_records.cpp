@@ -67,15 +67,45 @@ TEST_CASE("records: blank lines and Excel's line of the separator are skipped, l
   refused("id,name\n1,a\n,\n", TableFormat::csv, "x: line 3: the id (column 'id') is empty");
 }
 
+TEST_CASE("records: other separators are read if the header has the column of the ids, names lose the spaces around them") {
+  for (const char* text : {"id;name\n1;a, b\n", "id|name\n1|a, b\n", "id\tname\n1\ta, b\n", "name;id\na, b;1\n"}) {
+    CHECK(records(text, TableFormat::csv) == Texts{"name", "1|a, b|2"});
+    CHECK(records(text, TableFormat::tsv) == Texts{"name", "1|a, b|2"});
+  }
+  CHECK(records("id,name\n1,\"a, b\"\n", TableFormat::tsv) == Texts{"name", "1|a, b|2"});
+  CHECK(records("sep=;\nid;name\n1;a\n", TableFormat::csv) == Texts{"name", "1|a|3"});
+  CHECK(records("id, name , price\n1, a, \"5, 6\"\n", TableFormat::csv) == Texts{"name|price", "1| a|5, 6|2"});
+  refused("id,name, name\n1,a,b\n", TableFormat::csv, "x: line 1: two columns are called 'name'");
+}
+
+TEST_CASE("records: values of .jsonl keep their characters, and what is no text becomes U+FFFD") {
+  const auto value = [](const std::string& json) { return records("{\"id\": 1, \"a\": " + json + "}", TableFormat::jsonl).at(1); };
+  for (const char* number :
+       {"340282366920938463463374607431768211455", "12.50", "1.10", "-0", "1E5", "1e-07", "-12", "18446744073709551616"})
+    CHECK(value(number) == cat("1|", number, "|1"));
+  CHECK(records("{\"id\": 340282366920938463463374607431768211455, \"a\": 1}\n{\"id\": 1.10, \"a\": 1}", TableFormat::jsonl) ==
+        Texts{"a", "340282366920938463463374607431768211455|1|1", "1.10|1|2"});
+  CHECK(value("\"a\\u0000b\"") ==
+        "1|a\xEF\xBF\xBD"
+        "b|1");
+  CHECK(value("\"\\ud83d\"") == "1|\xEF\xBF\xBD|1");
+  CHECK(value("\"\\udE00\\ud83d\\ude00\"") == "1|\xEF\xBF\xBD\xF0\x9F\x98\x80|1");
+  CHECK(value("\"\\\\ud83d\"") == "1|\\ud83d|1");  // a backslash and letters
+  CHECK(value("[1.50, {\"b\": \"c\", \"a\": [null, true]}]") == "1|[1.50,{\"b\":\"c\",\"a\":[null,true]}]|1");
+  refused("{\"id\": 1, \"a\": NaN}", TableFormat::jsonl, "x: line 1, column 16: NaN is not JSON; write null");
+  refused("{\"id\": 1, \"a\": -Infinity}", TableFormat::jsonl, "Infinity is not JSON; write null");
+  refused("{\"id\": 1, \"a\": True}", TableFormat::jsonl, "x: line 1, column 16: True is not JSON; write true");
+  refused("{'id': 1}", TableFormat::jsonl, "x: line 1, column 2: not JSON: texts and keys have double quotes");
+  refused("{\n\"id\": 1}\n", TableFormat::jsonl,
+          "x: line 1: not JSON: the line ends inside an object; a .jsonl has one object in each line");
+  refused("{\"id\": 1, \"id\": 2}", TableFormat::jsonl, "x: line 1: the key 'id' occurs twice in one object");
+}
+
 TEST_CASE("records: other separators, encodings and compressed files are named") {
   const std::string none = "x: line 1: there is no column 'id' (the ids) among ";
-  refused("id;name;price\n1;a;2\n", TableFormat::csv,
-          none + "'id;name;price'; this row has ';', but the columns of a .csv are separated by commas");
-  refused("sep=;\nid;name\n", TableFormat::csv, none + "'sep=;'; this row has ';', but the columns of a .csv");
-  refused("id\tname\n", TableFormat::csv, none + "'id?name'; this row has tabs: is it a .tsv? then its name ends in .tsv");
-  refused("id,name\n", TableFormat::tsv, none + "'id,name'; this row has commas: is it a .csv? then its name ends in .csv");
-  refused("id;name\n", TableFormat::tsv, none + "'id;name'; this row has ';', but the columns of a .tsv are separated by tabs");
-  refused("id,name\n1;a\n", TableFormat::csv, "x: line 2: the row has 1 column, expected 2 as in the header; this row has ';'");
+  refused("nr;name;price\n1;a;2\n", TableFormat::csv,
+          none + "'nr;name;price'; this row has ';': if they separate the columns, give --delimiter semicolon");
+  refused("id,name\n1;a\n", TableFormat::csv, "x: line 2: the row has 1 column, expected 2 as in the header; this row has ';': if");
   refused("id,name\n1,caf\xE9\n", TableFormat::csv,
           "x: line 2: byte 6 is not UTF-8; convert it, if it is Latin-1 (Excel, Windows): iconv -f cp1252");
   for (const auto& bytes : {std::string("\xFF\xFEi\0d\0,\0n\0\n\0", 12), std::string("\xFE\xFF\0i\0d\0,\0n\0\n", 12)})

@@ -105,7 +105,9 @@ TEST_CASE("vectors: bad text is refused with file and line") {
   refused("1 1000000000000000000\na 1\n", "f: line 2: expected a word and 1000000000000000000 numbers");
   for (const std::string number : {"nan", "inf", "-infinity", "1e39", "1e999", "-", "1,5", "1x", "0x1p3", "1\v"})
     refused("a 1 2\nb 1 " + number + "\n", "f: line 2: number 2 is '" + (number == "1\v" ? "1?" : number) + "', expected a finite number");
-  refused("a 1 2\nb 0 -0\n", "f: line 2: the vector is zero");
+  refused("a 0 0\nb 0 -0\n", "f: all vectors are zero");
+  refused("a 1 2\nb c d\n", "f: line 2: number 1 is 'c', expected a finite number");
+  refused("a 1 2\nb 3 4 5\n", "f: line 2: expected 2 numbers after the word, found 3");  // no word with spaces
   refused("a 1 2\n 3 4 5\n", "f: line 2: the word is empty");
   refused("a 1 2\nb\xFF 3 4\n", "f: line 2: byte 2 is not UTF-8");
   refused("a 1 2\nb\rc 3 4\n", "f: line 2: the word 'b?c' has a space, a tab or a line break");
@@ -113,12 +115,50 @@ TEST_CASE("vectors: bad text is refused with file and line") {
 
   // Of several bad lines the first is named, with any number of threads.
   std::string text;
-  for (int i = 0; i < 4000; ++i) text += cat("w", i, i % 1000 == 700 ? " 0 0\n" : " 1 2\n");
+  for (int i = 0; i < 4000; ++i) text += cat("w", i, i % 1000 == 700 ? " 0 x\n" : " 1 2\n");
   for (const int count : {1, 2, 3}) {
     set_threads(count);
-    refused(text, "f: line 701: the vector is zero");
+    refused(text, "f: line 701: number 2 is 'x'");
   }
   set_threads(0);
+}
+
+TEST_CASE("vectors: words with spaces and zero vectors are left out and counted") {
+  const auto glove = parse_vectors("a 1 2\n. . . 3 4\nb 5 6\nat name@domain.com 7 8\nc 0 0\n", "f");
+  CHECK(glove.words() == WordList{"a", "b"});
+  CHECK(glove.values().to_vector() == Floats{1, 2, 5, 6});
+  CHECK(glove.left_out() == 3);
+  CHECK(glove.dropped() == 0);
+  // Most of the first lines tell the dimension, and a header tells it in any case.
+  CHECK(parse_vectors(". . 1 2\na 1 2\nb 3 4\n", "f").words() == WordList{"a", "b"});
+  CHECK(parse_vectors("2 2\n. . 1 2\na 1 2\n", "f").left_out() == 1);
+  // A zero vector does not take the place of a later one of the same word.
+  CHECK(parse_vectors("a 0 0\nA 1 2\n", "f").values().to_vector() == Floats{1, 2});
+}
+
+TEST_CASE("vectors: the binary form of word2vec, with and without line feeds") {
+  const auto bytes = [](const Floats& x) { return std::string(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float)); };
+  const std::string a = "The " + bytes({1, 2}), b = "of " + bytes({3, 4}), zero = "</s> " + bytes({0, 0});
+  for (const std::string end : {"", "\n"}) {
+    const auto vectors = parse_binary_vectors("3 2\n" + zero + end + a + end + b + end, "f");
+    CHECK(vectors.words() == WordList{"the", "of"});
+    CHECK(vectors.values().to_vector() == Floats{1, 2, 3, 4});
+    CHECK(vectors.left_out() == 1);
+  }
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "v.bin", "1 2\n" + a);
+  CHECK(read_vectors(folder / "v.bin").words() == WordList{"the"});
+  CHECK(parse_binary_vectors("2 2\n\xFF " + bytes({1, 2}) + a, "f").left_out() == 1);
+  const auto bad = [](const std::string& text, const std::string& part) {
+    expect_file_error([&] { parse_binary_vectors(text, "f"); }, part);
+  };
+  bad("the of\n", "f: is not a binary file of word2vec: its first line is not how many vectors follow and their dimension");
+  bad("", "f: is not a binary file of word2vec");
+  bad("9 2\n" + a, "f: the header says 9 vectors of 2 numbers, more than the file has");
+  bad("1 4611686018427387905\n" + a, "more than the file has");
+  bad("1 2\n" + a.substr(0, a.size() - 1), "f: ");
+  bad("1 2\n" + a + b, "f: has 11 bytes after its end");
+  bad("1 2\nThe " + bytes({1, std::nanf("")}), "f: row 1, 'the': a number is not finite");
 }
 
 TEST_CASE("vectors: .npy with a list of words") {
@@ -145,7 +185,8 @@ TEST_CASE("vectors: .npy with a list of words") {
   expect_file_error([&] { read(); }, "words.txt: line 3: byte 1 is not UTF-8");
   write_file_atomic(list, "a\nb\nA\n");
   save_npy(npy, Tensor<float>::from({1, 2, 3, 4, 0, 0}, {3, 2}));  // also of a row that is left out
-  expect_file_error([&] { read(); }, "v.npy: row 3, 'a': the vector is zero");
+  CHECK(read().size() == 2);
+  CHECK(read().left_out() == 1);
   save_npy(npy, Tensor<double>::from({1, 2, 1e300, 4, 5, 6}, {3, 2}));
   expect_file_error([&] { read(); }, "v.npy: row 2, 'b': a number is not finite");
   save_npy(npy, Tensor<float>::from({1, 2, 3}, {3}));
@@ -174,7 +215,7 @@ TEST_CASE("vectors: the whole words of a model's table") {
   expect_file_error([&] { whole_word_vectors(vocabulary, table.slice(0, 10), "m.lxf"); }, "m.lxf: the word table has shape");
   expect_file_error([&] { whole_word_vectors(vocabulary, table.reshape({24}), "m.lxf"); }, "m.lxf: the word table has shape");
   expect_file_error([&] { whole_word_vectors(Vocabulary(WordList{"[PAD]", "a"}), table, "m.lxf"); }, "m.lxf: there are no word vectors");
-  expect_file_error([&] { whole_word_vectors(Vocabulary(WordList{"ab"}), table, "m.lxf"); }, "m.lxf: row 1, 'ab': the vector is zero");
+  expect_file_error([&] { whole_word_vectors(Vocabulary(WordList{"ab"}), table, "m.lxf"); }, "m.lxf: all vectors are zero");
 }
 
 TEST_CASE("vectors: those of a program") {
@@ -191,6 +232,7 @@ TEST_CASE("vectors: those of a program") {
   fails({"a", "b"}, Tensor<float>(), "the vectors have shape");
   fails({"a", ""}, values, "word 2: the word is empty");
   fails({"a", "b c"}, values, "word 2: the word 'b c' has a space");
+  fails({"a"}, Tensor<float>::zeros({1, 2}), "row 1, 'a': the vector is zero");
   fails({"a"}, Tensor<float>::from({1, std::nanf("")}, {1, 2}), "row 1, 'a': a number is not finite");
   expect_error(
       ErrorKind::failure, [&] { vectors.row(2); }, "row 2 is out of range; there are 2");

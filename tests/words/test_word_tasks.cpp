@@ -36,14 +36,23 @@ TEST_CASE("word pairs: with and without an index, more columns, CR LF, byte orde
   CHECK(shown(parse_word_pairs("0\tnew york\tx\t-2\n", "f")) == "new york x -2\n");
 }
 
+TEST_CASE("word pairs: the forms of SimLex-999, WordSim-353, RG-65 and MEN; blank lines") {
+  const std::string expected = "tiger cat 7.35\nstock jaguar 0.9\n";
+  CHECK(shown(parse_word_pairs("word1\tword2\tPOS\tSimLex999\tmore\ntiger\tcat\tN\t7.35\t4\nstock\tjaguar\tN\t0.9\t1\n", "f")) == expected);
+  CHECK(shown(parse_word_pairs("Word 1,Word 2,Human (mean)\ntiger,cat,7.35\n\nstock,jaguar,0.9\n", "f")) == expected);
+  CHECK(shown(parse_word_pairs("tiger;cat;7.35\nstock;jaguar;0.9\n", "f")) == expected);
+  CHECK(shown(parse_word_pairs("tiger-n cat-n 7.35\nstock-v jaguar-j  0.9\n", "f")) == expected);
+  CHECK(shown(parse_word_pairs("tiger-n cat 7.35\n", "f")) == "tiger-n cat 7.35\n");
+}
+
 TEST_CASE("word pairs: what is refused") {
   refused("", "f: has no pairs of words");
-  refused("tiger cat 7\n", "f: line 1: expected two words and a score, separated by tabs; found 1 column");
+  refused("tiger cat\n", "f: line 1: expected two words and a score, separated by tabs; found 2 columns");
   refused("a\tb\t1\nc\td\n", "f: line 2: expected two words and a score, separated by tabs; found 2 columns");
   refused("0\ta\tb\t1\n1\tc\td\n", "f: line 2: expected an index, two words and a score, separated by tabs; found 3 columns");
-  refused("a\tb\t1\n\nc\td\t2\n", "f: line 2: expected");
-  refused("word1\tword2\tscore\na\tb\t1\n", "f: line 1: the score 'score' is no finite number");
-  refused("word1\tword2\tPOS\tscore\na\tb\tN\t1\n", "f: line 1: the score 'POS' is no finite number");
+  refused("first\tsecond\tscore\na\tb\t1\n", "f: line 1: the score 'score' is no finite number");
+  refused("word1\tword2\tscore\n", "f: has no pairs of words");
+  refused("word1\tword2\tPOS\tscore\na\tb\tN\tx\n", "f: line 2: the score 'x' is no finite number");
   refused("a\tb\t1\nc\td\t1.5x\n", "f: line 2: the score '1.5x' is no finite number");
   refused("a\tb\tnan\n", "f: line 1: the score 'nan' is no finite number");
   refused("a\tb\t1e999\n", "is no finite number");

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <istream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +20,12 @@
 
 namespace lexformer {
 
+namespace detail {
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+}
+
 /// Reads a file line by line, from the start or from the offset of any line. Lines end with LF or CR LF; the last one may lack its end.
+/// A byte order mark is not part of the first line.
 class LineReader {
  public:
   /// Lines longer than `limit` bytes are truncated to `limit`. Errors: the file is missing or is not a regular file.
@@ -44,8 +50,23 @@ class LineReader {
   std::size_t begin_ = 0, end_ = 0;  // the unread part of buffer_
 };
 
+/// Reads the lines of a stream without their ends, LF or CR LF, and the first one without a byte order mark.
+class StreamLines {
+ public:
+  /// The stream must outlive the reader.
+  explicit StreamLines(std::istream& in) : in_(in) {}
+  /// Returns false after the last line.
+  bool next(std::string& line);
+  /// The number of the last line, from 1.
+  std::size_t number() const { return number_; }
+
+ private:
+  std::istream& in_;
+  std::size_t number_ = 0;
+};
+
 namespace detail {
-/// The lines of a text, without line breaks. A last line without characters is none.
+/// The lines of a text, without line breaks and without a byte order mark. A last line without characters is none.
 std::vector<std::string_view> split_lines(std::string_view text);
 /// The fields of a line, separated by spaces and tabs.
 std::vector<std::string_view> split_fields(std::string_view line);
@@ -68,6 +89,7 @@ LEXFORMER_INLINE LineReader::LineReader(std::string path, std::uint64_t offset, 
 
 LEXFORMER_INLINE bool LineReader::next(std::string& line) {
   line.clear();
+  const bool first_line = offset_ == 0;
   bool any = false, ended = false;
   while (!ended && (begin_ < end_ || fill())) {
     any = true;
@@ -81,8 +103,16 @@ LEXFORMER_INLINE bool LineReader::next(std::string& line) {
     offset_ += taken;
   }
   if (line.ends_with('\r')) line.pop_back();
+  if (first_line && line.starts_with(detail::byte_order_mark)) line.erase(0, detail::byte_order_mark.size());
   if (line.find('\0') != line.npos) fail_file(path_, "the line before byte ", offset_, " holds a zero byte; expected text in UTF-8");
   return any;
+}
+
+LEXFORMER_INLINE bool StreamLines::next(std::string& line) {
+  if (!std::getline(in_, line)) return false;
+  if (line.ends_with('\r')) line.pop_back();
+  if (number_++ == 0 && line.starts_with(detail::byte_order_mark)) line.erase(0, detail::byte_order_mark.size());
+  return true;
 }
 
 LEXFORMER_INLINE bool LineReader::fill() {
@@ -97,6 +127,7 @@ namespace detail {
 
 LEXFORMER_INLINE std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Tables of labelled pairs of texts, or of single texts: .tsv (split at tabs, no quoting, because a title may begin with a quote), .csv
-// (RFC 4180), .jsonl (one object per line). Rows are read one by one, so the input may be a pipe.
+// (RFC 4180), .jsonl (one object per line). Rows are read one by one, so the input may be a pipe. Blank lines are skipped.
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <istream>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
+#include "lexformer/data/known_columns.hpp"
 #include "lexformer/data/row_reader.hpp"
 #include "lexformer/io/json_value.hpp"
 
@@ -41,22 +41,31 @@ class IdTexts {
 };
 
 struct TableOptions {
-  /// Left text, right text and, with labels, label; each is a column name or a column number from 1. With texts = 1: text and label.
-  /// Empty: the columns `left`, `right`, `label` of .jsonl or of a header that has them, else the first columns. With texts = 1, these
-  /// names are `text` (or `sentence`) and `label`.
+  /// Left text, right text and, with labels, label; each is a column name (unquoted_name()) or a column number from 1. With texts = 1: text
+  /// and label. Empty: the columns `left`, `right`, `label` of .jsonl or of a header that has them, or a tool's (known_columns()),
+  /// else the first columns. With texts = 1, these names are `text` (or `sentence`) and `label`.
   std::vector<std::string> columns{};
-  /// automatic: there is a header if a column is given by name, or if the first row contains `left` and `right` (texts = 1: `text` or
-  /// `sentence`, and `label` if labels are read). A first row that looks like another header is an error, because it could also be data.
+  /// automatic: there is a header if a column is given by name, or if the first row contains `left` and `right`, or the names of a tool
+  /// (texts = 1: `text` or `sentence`, and `label` if labels are read). A first row that looks like another header is an error, because it
+  /// could also be data.
   TableHeader header = TableHeader::automatic;
   bool labels = true;  // false: the columns of the texts suffice
   /// Columns whose values are kept unchanged, such as ids; by name or number, as in `columns`. A name implies a header.
   std::vector<std::string> keep{};
   std::string keep_advice{};  // appended to the error if the last of these columns is missing
   std::size_t texts = 2;      // of a row: 2, a pair; 1: PairRow::right stays empty
-  /// The rows hold pairs of ids. The usual names of the columns are then also `ltable_id`, `rtable_id` or `left_id`, `right_id`.
+  /// The rows hold pairs of ids. The usual names of the columns are then also `ltable_id`, `rtable_id` or `left_id`, `right_id`, and the
+  /// columns may be separated by spaces.
   bool ids = false;
   /// The rows hold pairs of ids, which are replaced by these texts.
   std::shared_ptr<const IdTexts> records{};
+  Delimiter delimiter = Delimiter::automatic;
+  /// Rows with one of these labels are skipped.
+  std::vector<std::string> skip_labels{};
+  /// The rows may be judgements of TREC: query 0 document relevance.
+  bool judgements = false;
+  /// The command has the options --columns, --delimiter and --skip-label, so messages name them.
+  bool flags = false;
 };
 
 /// Reads pairs, or single texts, one at a time. Every error message contains the file, the line and, if there is one, the column.
@@ -72,30 +81,40 @@ class PairReader : private RowReader {
   const std::vector<std::string>& kept_names() const { return kept_names_; }
 
  private:
-  /// Sets places_; returns true if the current row is a header.
+  bool next_row(PairRow& row);
+  bool next_json(PairRow& row);
+
+  /// Sets the places of the columns; returns true if the current row is a header.
   bool find_columns();
+  /// Whether columns are given by name.
+  bool named() const;
+  /// Whether a first row with these fields has the columns that are read.
+  bool fits(const Fields& fields, char separator) const;
+  /// The place of a column that is given by name or number. what: for the message that it is missing.
+  std::size_t place(const std::string& given, const std::string& what, const std::string& advice = "") const;
 
   /// Whether the current row names columns: distinct words of ASCII letters, digits and '_', each of which contains '_' or is one of the
   /// usual names, e.g. `name_a`, `id`, `sentence1`.
   bool looks_like_header() const;
-  std::string& field(std::size_t i) { return fields_[places_[i]]; }
+  /// "no columns 'left' and 'right'"
+  const char* no_usual() const;
 
   /// The columns that are read: the texts, and the label.
   std::size_t needed() const { return options_.texts + (options_.labels ? 1 : 0); }
-  /// The usual names of texts and label, if `has` tells which names there are.
-  std::vector<std::string> usual_names(const std::function<bool(const char*)>& has) const;
-
-  bool next_json(PairRow& row);
+  PairColumns known(const std::vector<std::string>& names) const {
+    return known_columns(names, options_.texts, options_.ids, options_.labels);
+  }
   /// The advice if this column to keep is missing.
   std::string keep_advice(const std::string& column) const { return column == options_.keep.back() ? options_.keep_advice : ""; }
   /// Replaces the ids of a row by the texts of their records.
   void put_texts(PairRow& row) const;
 
   TableOptions options_;
-  std::vector<std::size_t> places_;  // of the texts and the label in the fields
-  std::vector<std::size_t> kept_places_;
+  std::vector<std::size_t> left_, right_, kept_places_;  // the columns of each
+  std::size_t label_place_ = 0;
   std::vector<std::string> kept_names_;
   std::size_t width_ = 0;  // columns of the first row
+  std::size_t least_ = 0;  // columns that a row must have, if others behind them may be missing or be added
 };
 
 /// All rows of a file.
@@ -103,37 +122,29 @@ struct PairTable {
   std::string path;
   std::vector<PairRow> rows;
   std::vector<std::string> kept_names{};  // of PairRow::kept
+  bool flags = false;                     // TableOptions::flags
 };
 
 /// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: as PairReader; a table without rows.
 PairTable read_pairs(const std::string& path, TableOptions options = {});
-
-/// The class of each row: the index of its label in `names`, or the number that is its label
-/// where the names are words.
-std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names = {"0", "1"});
-
-/// The label of each row as a number that fits a float (regression).
-std::vector<double> number_labels(const PairTable& table);
 
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <cstdlib>
 #include <fstream>
-#include <span>
-#include <string_view>
 
+#include "lexformer/data/json_row.hpp"
 #include "lexformer/io/file.hpp"
-#include "lexformer/io/json.hpp"
 #include "lexformer/text/nearest_name.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
 LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options)
-    : RowReader(in, std::move(where), format), options_(std::move(options)) {
+    : RowReader(in, std::move(where), format, options.delimiter), options_(std::move(options)) {
   if (options_.texts < 1 || options_.texts > 2) fail_usage(where_, "rows have 1 or 2 texts, not ", options_.texts);
   if (options_.records) options_.ids = true;
   if (options_.ids && options_.texts != 2) fail_usage(where_, "pairs of ids are of two texts, not ", options_.texts);
@@ -142,88 +153,153 @@ LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, Tab
   if (given != 0 && given != all && (given != options_.texts || options_.labels))
     fail_usage(where_, given, given == 1 ? " column is named" : " columns are named", ", expected ", needed(), " (",
                options_.texts == 1 ? "text" : "left, right", options_.labels ? ", label)" : ")");
+  for (auto* list : {&options_.columns, &options_.keep})
+    for (auto& name : *list) name = unquoted_name(name);
   kept_names_ = options_.keep;
 }
 
 LEXFORMER_INLINE bool PairReader::next(PairRow& row) try {
-  if (format_ == TableFormat::jsonl) return next_json(row);
-  if (!read_row()) return false;
-  if (width_ == 0) {
-    width_ = fields_.size();
-    if (find_columns() && !read_row()) return false;
-  }
-  if (fields_.size() != width_) fail_file(here(), "the row has ", columns(fields_.size()), ", expected ", width_, " as in the rows above");
-  row.line = line_;
-  row.label_column = options_.labels ? places_[options_.texts] + 1 : 0;
-  row.left = field(0);
-  row.right = options_.texts == 2 ? field(1) : "";
-  row.label = options_.labels ? field(options_.texts) : "";
-  row.kept.clear();
-  for (const std::size_t place : kept_places_) row.kept.push_back(fields_[place]);
+  do {
+    if (!(format_ == TableFormat::jsonl ? next_json(row) : next_row(row))) return false;
+  } while (options_.labels &&
+           std::find(options_.skip_labels.begin(), options_.skip_labels.end(), without_spaces(row.label)) != options_.skip_labels.end());
   put_texts(row);
   return true;
 } catch (const std::ios_base::failure&) {
   fail_file(where_, "cannot be read to its end");
 }
 
-LEXFORMER_INLINE std::vector<std::string> PairReader::usual_names(const std::function<bool(const char*)>& has) const {
-  if (options_.ids && has("ltable_id") && has("rtable_id")) return {"ltable_id", "rtable_id", "label"};
-  if (options_.ids && has("left_id") && has("right_id")) return {"left_id", "right_id", "label"};
-  if (options_.texts == 2) return {"left", "right", "label"};
-  return {!has("text") && has("sentence") ? "sentence" : "text", "label"};
+LEXFORMER_INLINE bool PairReader::next_row(PairRow& row) {
+  // If a row is a single text, a blank line is an empty text.
+  const auto read = [&] { return needed() == 1 && options_.keep.empty() && width_ <= 1 ? read_row() : read_filled(); };
+  if (!read()) return false;
+  if (width_ == 0 && find_columns() && !read()) return false;
+  if (fields_.size() != width_ && (least_ == 0 || fields_.size() < least_))
+    fail_file(here(), "the row has ", columns(fields_.size()), ", expected ", width_, " as in the rows above",
+              other_width(options_.flags, width_));
+  const auto joined = [&](const std::vector<std::size_t>& places) {
+    std::string text = fields_[places[0]];
+    for (std::size_t i = 1; i < places.size(); ++i) {
+      const std::string& value = fields_[places[i]];
+      text += (text.empty() || value.empty() ? "" : " ") + value;
+    }
+    return text;
+  };
+  row.line = line_;
+  row.label_column = options_.labels ? label_place_ + 1 : 0;
+  row.left = joined(left_);
+  row.right = options_.texts == 2 ? joined(right_) : "";
+  row.label = options_.labels ? fields_[label_place_] : "";
+  row.kept.clear();
+  for (const std::size_t place : kept_places_) row.kept.push_back(fields_[place]);
+  return true;
+}
+
+namespace detail {
+/// Whether a column is given by its number.
+inline bool is_column_number(const std::string& given) { return given.find_first_not_of("0123456789") == given.npos; }
+}  // namespace detail
+
+LEXFORMER_INLINE bool PairReader::named() const {
+  const auto has_names = [](const std::vector<std::string>& list) {
+    return !std::all_of(list.begin(), list.end(), detail::is_column_number);
+  };
+  return has_names(options_.columns) || has_names(options_.keep);
+}
+
+LEXFORMER_INLINE const char* PairReader::no_usual() const {
+  if (needed() == 1) return "no column 'text'";
+  return options_.texts == 1 ? "no columns 'text' and 'label'" : "no columns 'left' and 'right'";
+}
+
+LEXFORMER_INLINE bool PairReader::fits(const Fields& fields, char separator) const {
+  std::vector<std::string> names;
+  for (const auto& field : fields) names.emplace_back(without_spaces(field));
+  std::size_t most = options_.columns.empty() ? needed() : 0;  // number of a column
+  bool all = true;
+  const auto look = [&](const std::string& given) {
+    if (detail::is_column_number(given))
+      most = std::max<std::size_t>(most, static_cast<std::size_t>(std::atol(given.c_str())));
+    else
+      all = all && std::find(names.begin(), names.end(), given) != names.end();
+  };
+  for (std::size_t i = 0; i < std::min(needed(), options_.columns.size()); ++i) look(options_.columns[i]);
+  for (const auto& given : options_.keep) look(given);
+  if (!all) return false;
+  const bool header = options_.header != TableHeader::no && (named() || !known(names).left.empty());
+  if (header && !(options_.columns.empty() && known(names).left.empty())) return most <= fields.size();
+  // Without names, only tabs and, between ids, spaces leave no doubt. The separator of the format stays where it gives enough columns.
+  const bool own = separator == (format_ == TableFormat::tsv ? '\t' : ',');
+  const bool quoted = std::all_of(fields.begin(), fields.end(), [](const std::string& field) { return field.starts_with('"'); });
+  if (own) return !quoted && most <= fields.size() && (most > 1 || fields.size() > 1);
+  return (separator == '\t' || separator == ' ') && most > 1 && most <= fields.size();
+}
+
+LEXFORMER_INLINE std::size_t PairReader::place(const std::string& given, const std::string& what, const std::string& advice) const {
+  std::size_t at = 0;  // keeps this value, which is refused below, if the number is too large
+  if (detail::is_column_number(given)) {
+    std::from_chars(given.data(), given.data() + given.size(), at);
+    if (at - 1 >= width_)
+      fail_file(here(), "the table has ", RowReader::columns(width_), "; column ", at, " (", what, ") is missing",
+                what == "to keep" ? "" : other_separator(options_.flags));
+    return at - 1;
+  }
+  const auto found = std::find(fields_.begin(), fields_.end(), given);
+  if (found == fields_.end())
+    fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)), did_you_mean(given, fields_), advice,
+              width_ == 1 ? other_separator(options_.flags) : "");
+  if (std::find(found + 1, fields_.end(), given) != fields_.end())
+    fail_file(here(), "two columns are called ", in_quotes(given), "; rename one of them",
+              options_.flags ? ", or give the columns by their numbers" : "");
+  return static_cast<std::size_t>(found - fields_.begin());
 }
 
 LEXFORMER_INLINE bool PairReader::find_columns() {
-  const auto place = [&](const std::string& name) {
-    return static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), name) - fields_.begin());
-  };
-  const auto is_number = [](const std::string& s) { return s.find_first_not_of("0123456789") == s.npos; };
-  const auto has_names = [&](const std::vector<std::string>& list) { return !std::all_of(list.begin(), list.end(), is_number); };
-  const bool named = has_names(options_.columns) || has_names(options_.keep);
-  const auto has = [&](const std::string& name) { return place(name) < width_; };
-  const auto usual = usual_names(has);
-  const bool has_usual = has(usual[0]) && (needed() == 1 || has(usual[1]));  // all but the label of a pair
-  const std::string no_usual = needed() == 1         ? "no column 'text'"
-                               : options_.texts == 1 ? "no columns 'text' and 'label'"
-                                                     : "no columns 'left' and 'right'";
+  find_separator([&](const Fields& fields, char separator) { return fits(fields, separator); }, options_.ids);
+  width_ = fields_.size();
+  const Fields row = fields_;
+  for (auto& name : fields_) name = without_spaces(name);
+  const PairColumns usual = known(fields_);
+  const bool has_usual = !usual.left.empty();
   bool header = options_.header == TableHeader::yes;
-  if (options_.header == TableHeader::automatic) header = named || has_usual;
-  if (named && !header) fail_usage(where_, "columns are given by name, but the table has no header");
+  if (options_.header == TableHeader::automatic) header = named() || has_usual;
+  if (named() && !header) fail_usage(where_, "columns are given by name, but the table has no header");
 
-  std::vector<std::string> columns = options_.columns;
-  if (columns.empty() && named && options_.header == TableHeader::automatic && !has_usual)
-    fail_usage(where_, "a column to keep is given by its name, but the table has ", no_usual, "; name the columns, too");
-  // If the header has no usual names, the first columns are used.
-  if (columns.empty() && header && has_usual) columns = usual;
-  const auto find = [&](const std::string& given, const std::string& advice = {}) {
-    std::size_t at = 0;  // keeps this value, which is refused below, if the number is too large
-    if (is_number(given)) {
-      std::from_chars(given.data(), given.data() + given.size(), at);
-      return at - 1;
-    }
-    at = place(given);
-    if (at == width_)
-      fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)), did_you_mean(given, fields_), advice);
-    return at;
+  const std::vector<std::string>& columns = options_.columns;
+  if (columns.empty() && named() && options_.header == TableHeader::automatic && !has_usual)
+    fail_usage(where_, "a column to keep is given by its name, but the table has ", no_usual(), "; name the columns, too");
+  const std::string what[] = {options_.texts == 1 ? "text" : "left", options_.texts == 1 ? "label" : "right", "label"};
+  const auto places = [&](std::size_t i, const std::vector<std::string>& names) {
+    std::vector<std::size_t> out;
+    if (!columns.empty()) return std::vector{place(columns[i], what[i])};
+    if (!header || !has_usual) return std::vector{place(cat(i + 1), what[i])};  // the first columns
+    for (const auto& name : names) out.push_back(place(name, what[i]));
+    return out;
   };
-  for (std::size_t i = 0; i < needed(); ++i) {
-    const std::size_t at = columns.empty() ? i : find(columns[i]);
-    if (at >= width_)
-      fail_file(here(), "the table has ", RowReader::columns(width_), "; column ", at + 1, " (", usual[i], ") is missing",
-                other_separator(true));
-    places_.push_back(at);
-  }
+  if (options_.judgements && !header && columns.empty() && width_ == 4 && (separator_ == '\t' || separator_ == ' ') &&
+      (fields_[1] == "0" || fields_[1] == "Q0"))
+    options_.columns = {"1", "3", "4"};
+  left_ = places(0, usual.left);
+  if (options_.texts == 2) right_ = places(1, usual.right);
+  if (options_.labels) label_place_ = places(options_.texts, {usual.label})[0];
   for (const auto& given : options_.keep) {
-    const std::size_t at = find(given, keep_advice(given));
-    if (at >= width_) fail_file(here(), "the table has ", RowReader::columns(width_), "; column ", at + 1, " (to keep) is missing");
-    kept_places_.push_back(at);
-    if (header) kept_names_[kept_places_.size() - 1] = fields_[at];
+    kept_places_.push_back(place(given, "to keep", keep_advice(given)));
+    if (header) kept_names_[kept_places_.size() - 1] = fields_[kept_places_.back()];
   }
-  if (!header && options_.columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
-    fail_file(here(), in_quotes(join(fields_)), " looks like a header, but has ", no_usual, "; ",
-              options_.ids ? std::string("call the columns ltable_id, rtable_id and label")
-                           : cat("name the columns (--columns ", join(std::span(fields_).first(needed()), ","), ")"),
+  if (!header && columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
+    fail_file(here(), in_quotes(join(fields_)), " looks like a header, but has ", no_usual(), "; ",
+              options_.ids
+                  ? std::string("call the columns ltable_id, rtable_id and label")
+                  : cat("name the columns of ", options_.texts == 1 ? "text" : "left and right text", options_.labels ? " and label" : "",
+                        " (--columns NAME", needed() > 1 ? ",NAME" : "", needed() > 2 ? ",NAME" : "", ")"),
               ", or say --header yes to take the first ones, --header no if this row is a ", options_.texts == 1 ? "text" : "pair");
+  // Without a header, tables of tabs may have more columns in some rows than in others.
+  if (!header && !quotes_ && !columns.empty()) {
+    least_ = 1 + std::max(left_[0], options_.texts == 2 ? right_[0] : 0);
+    if (options_.labels) least_ = std::max(least_, label_place_ + 1);
+    for (const std::size_t kept : kept_places_) least_ = std::max(least_, kept + 1);
+  }
+  if (!header) fields_ = row;
   return header;
 }
 
@@ -245,31 +321,45 @@ LEXFORMER_INLINE bool PairReader::looks_like_header() const {
 }
 
 LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
-  if (!read_line(text_)) return false;
-  line_ = row.line = last_line_;
+  if (!read_filled()) return false;
+  row.line = line_;
   row.label_column = 0;
-  const Json object = parse_json(text_, here(), {.depth = 32, .bytes = max_row});
-  if (!object.is_object()) fail_file(here(), "expected a JSON object, found ", object.type_name());
-  const auto keys = options_.columns.empty() ? usual_names([&](const char* name) { return object.contains(name); }) : options_.columns;
-  const auto value = [&](std::size_t i) -> const Json& {
-    const std::string& key = keys[i];
+  const JsonRow object = parse_json_row(text_, here(), max_row);
+  const auto find = [&](const std::string& key, const std::string& advice = {}) -> const JsonField& {
     const auto it = object.find(key);
-    if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
-    if (!it->is_string() && !((i == options_.texts || options_.ids) && it->is_number()))
-      fail_file(here(), in_quotes(key), " is ", it->type_name(), ", expected a text");
-    return *it;
+    if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key), advice);
+    return it->second;
   };
-  const auto text = [&](const Json& of) { return of.is_string() ? of.get<std::string>() : of.dump(); };
-  row.left = text(value(0));
-  row.right = options_.texts == 2 ? text(value(1)) : "";
-  row.label = options_.labels ? text(value(options_.texts)) : "";
+  const auto text = [&](const std::string& key, bool also_number, bool also_boolean) {
+    const JsonField& value = find(key);
+    using Kind = JsonField::Kind;
+    if (value.kind != Kind::text && value.kind != Kind::null && !(also_number && value.kind == Kind::number) &&
+        !(also_boolean && value.kind == Kind::boolean))
+      fail_file(here(), in_quotes(key), " is ", value.type, ", expected a text");
+    return value.text;
+  };
+  PairColumns usual;
+  if (options_.columns.empty()) usual = known(keys_of(object));
+  if (usual.left.empty())
+    usual = {{options_.texts == 2                                       ? "left"
+              : object.contains("sentence") && !object.contains("text") ? "sentence"
+                                                                        : "text"},
+             {"right"},
+             "label"};
+  if (!options_.columns.empty()) usual = {{options_.columns[0]}, {options_.columns[options_.texts - 1]}, options_.columns.back()};
+  const auto joined = [&](const std::vector<std::string>& keys) {
+    std::string all;
+    for (const auto& key : keys) {
+      const std::string value = text(key, options_.ids || keys.size() > 1, keys.size() > 1);
+      all += (all.empty() || value.empty() ? "" : " ") + value;
+    }
+    return all;
+  };
+  row.left = joined(usual.left);
+  row.right = options_.texts == 2 ? joined(usual.right) : "";
+  row.label = options_.labels ? text(usual.label, true, true) : "";
   row.kept.clear();
-  for (const auto& key : options_.keep) {
-    const auto it = object.find(key);
-    if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key), keep_advice(key));
-    row.kept.push_back(it->is_null() ? "" : text(*it));
-  }
-  put_texts(row);
+  for (const auto& key : options_.keep) row.kept.push_back(find(key, keep_advice(key)).text);
   return true;
 }
 
@@ -285,45 +375,12 @@ LEXFORMER_INLINE PairTable read_pairs(const std::string& path, TableOptions opti
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
   PairTable table{path, {}};
+  table.flags = options.flags;
   PairReader reader(in, path, table_format(path, in), std::move(options));
   for (PairRow row; reader.next(row);) table.rows.push_back(row);
   table.kept_names = reader.kept_names();
   if (table.rows.empty()) fail_file(path, "the table has no rows");
   return table;
-}
-
-namespace detail {
-LEXFORMER_INLINE std::string label_place(const PairTable& table, const PairRow& row) {
-  return cat(table.path, ": line ", row.line, row.label_column == 0 ? "" : cat(", column ", row.label_column));
-}
-}  // namespace detail
-
-LEXFORMER_INLINE std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names) {
-  const bool words =
-      std::none_of(names.begin(), names.end(), [](const std::string& n) { return !n.empty() && n[0] >= '0' && n[0] <= '9'; });
-  std::vector<std::size_t> classes;
-  for (const PairRow& row : table.rows) {
-    auto it = std::find(names.begin(), names.end(), row.label);
-    for (std::size_t c = 0; it == names.end() && words && c < names.size(); ++c)
-      if (row.label == std::to_string(c)) it = names.begin() + static_cast<std::ptrdiff_t>(c);
-    if (it == names.end())
-      fail_file(detail::label_place(table, row), "unknown label ", in_quotes(row.label), "; the labels are ", join(names));
-    classes.push_back(static_cast<std::size_t>(it - names.begin()));
-  }
-  return classes;
-}
-
-LEXFORMER_INLINE std::vector<double> number_labels(const PairTable& table) {
-  std::vector<double> numbers;
-  for (const PairRow& row : table.rows) {
-    double x = 0;
-    const char* end = row.label.data() + row.label.size();
-    if (const auto got = std::from_chars(row.label.data(), end, x);
-        got.ec != std::errc() || got.ptr != end || !std::isfinite(static_cast<float>(x)))
-      fail_file(detail::label_place(table, row), "the label ", in_quotes(row.label), " is not a number, or too large for a float");
-    numbers.push_back(x);
-  }
-  return numbers;
 }
 
 }  // namespace lexformer

@@ -7,6 +7,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/data/examples.hpp"
+#include "lexformer/data/labels.hpp"
 #include "lexformer/data/table.hpp"
 
 namespace lexformer {

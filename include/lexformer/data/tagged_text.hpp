@@ -34,8 +34,9 @@ std::string tag_fault(std::string_view tag);
 
 /// Parses lines of columns in the form of CoNLL's tasks: the first column is the word, the last one its tag; columns are separated by tabs,
 /// or in a line without tabs by spaces. An empty line, or one of white space, ends a sentence. Lines that begin with -DOCSTART-, after any
-/// spaces, also do, and are left out. `where` begins error messages. Errors (kind file): a line has too few columns, an empty column, bytes
-/// that are not UTF-8 or a tag that is not BIO; there are no sentences.
+/// spaces, also do, and are left out. At the start of a sentence, a line `# key = value` is a comment, unless its last column is a tag.
+/// Tags in the forms IOBES and BILOU become BIO: S- and U- are B-, E- and L- are I-. `where` begins error messages. Errors (kind file): a
+/// line has too few columns, an empty column, bytes that are not UTF-8 or a tag that is not BIO; there are no sentences.
 TaggedText parse_tagged_text(std::string_view text, const std::string& where, const TaggedTextOptions& options = {});
 
 /// Reads a file in this form. Errors: as parse_tagged_text; the file cannot be read.
@@ -57,6 +58,14 @@ std::vector<std::string> tag_labels(std::span<const TaggedSentence> sentences);
 namespace lexformer {
 
 namespace detail {
+
+/// A tag of IOBES or BILOU as BIO; others are returned unchanged.
+inline std::string bio_tag(std::string_view tag) {
+  const auto begins = [&](std::string_view a, std::string_view b) { return tag.starts_with(a) || tag.starts_with(b); };
+  if (begins("S-", "U-")) return cat("B-", tag.substr(2));
+  if (begins("E-", "L-")) return cat("I-", tag.substr(2));
+  return std::string(tag);
+}
 
 /// The columns of a line, which is not blank. Errors (file): there are too few, or the first or last one is empty.
 inline std::vector<std::string_view> tagged_columns(std::string_view line, bool tags, const std::string& where) {
@@ -85,7 +94,6 @@ LEXFORMER_INLINE std::string tag_fault(std::string_view tag) {
 }
 
 LEXFORMER_INLINE TaggedText parse_tagged_text(std::string_view text, const std::string& where, const TaggedTextOptions& options) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
   TaggedText out;
   TaggedSentence sentence;
   std::size_t cut = 0, number = 0;
@@ -107,15 +115,18 @@ LEXFORMER_INLINE TaggedText parse_tagged_text(std::string_view text, const std::
       end_sentence();
       continue;
     }
+    const bool comment = sentence.words.empty() && line.starts_with("# ") && line.find('=') != line.npos;
+    if (comment && !tag_fault(detail::bio_tag(line.substr(line.find_last_of(" \t") + 1))).empty()) continue;
     const auto columns = detail::tagged_columns(line, options.tags, here);
+    const std::string tag = detail::bio_tag(columns.back());
     if (options.tags)
-      if (const std::string fault = tag_fault(columns.back()); !fault.empty()) fail_file(here, fault);
+      if (const std::string fault = tag_fault(tag); !fault.empty()) fail_file(here, fault);
     if (options.max_words > 0 && sentence.words.size() == options.max_words) {
       ++cut;
       continue;
     }
     sentence.words.emplace_back(columns.front());
-    if (options.tags) sentence.tags.emplace_back(columns.back());
+    if (options.tags) sentence.tags.push_back(tag);
   }
   end_sentence();
   if (out.sentences.empty()) fail_file(where, "has no sentences; expected one word a line", options.tags ? " with its tag" : "");

@@ -4,10 +4,13 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/error.hpp"
 #include "lexformer/io/json_value.hpp"
 
 namespace lexformer {
@@ -28,22 +31,6 @@ std::string json_reason(const Json::exception& error);
 
 /// Returns compact text with sorted keys. Errors: a string is not valid UTF-8.
 std::string dump_json(const Json& value, const std::string& where);
-
-}  // namespace lexformer
-
-#if LEXFORMER_BODIES
-#include <set>
-#include <vector>
-
-#include "lexformer/core/error.hpp"
-
-namespace lexformer {
-
-LEXFORMER_INLINE std::string json_reason(const Json::exception& error) {
-  const std::string_view message = error.what();  // "[json.exception.type_error.302] type must be ..."
-  const auto end = message.find("] ");
-  return std::string(end == message.npos ? message : message.substr(end + 2));
-}
 
 namespace detail {
 
@@ -95,6 +82,17 @@ struct JsonCheck : nlohmann::json_sax<Json> {
 };
 
 }  // namespace detail
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE std::string json_reason(const Json::exception& error) {
+  const std::string_view message = error.what();  // "[json.exception.type_error.302] type must be ..."
+  const auto end = message.find("] ");
+  return std::string(end == message.npos ? message : message.substr(end + 2));
+}
 
 LEXFORMER_INLINE Json parse_json(std::string_view text, const std::string& where, JsonLimits limits) {
   if (text.size() > limits.bytes) fail_file(where, "has ", text.size(), " bytes, more than the ", limits.bytes, " allowed for JSON here");

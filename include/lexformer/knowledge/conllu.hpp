@@ -4,7 +4,7 @@
 // Texts: `# newdoc` begins a text, which may have several sentences. Without it, each sentence is a text. The characters of a text come
 // from a comment `# document = ...`; without it, its `# text = ...` lines joined by a space; without these, its forms joined by a
 // space, except after SpaceAfter=No. The forms occur in the text in order.
-// Read: FORM, LEMMA, HEAD, DEPREL. Skipped: ranges (1-2) and empty nodes (1.1). LEMMA _ stands for the form.
+// Read: FORM, LEMMA, HEAD, DEPREL, and FORM of multiword tokens (1-2). Skipped: empty nodes (1.1). LEMMA _ stands for the form.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,10 @@
 
 namespace lexformer {
 
-/// Reads all texts of a file and adds them to `table`. `where` begins error messages, followed by the line. Errors: a line without 10
-/// columns; an index or a head that is not a number, or out of order; no root or two in a sentence; a cycle; a form that the text does not
-/// contain after the forms before it; different trees for the same text.
+/// Reads all texts of a file and adds them to `table`. The words of a multiword token, as 3-4 du of de and le, have the characters of the
+/// whole, unless they are its parts as it is written (don't of do and n't). Empty nodes (5.1) are left out. `where` begins error messages,
+/// followed by the line. Errors: a line without 10 columns; an index or a head that is not a number, or out of order; no root or two in a
+/// sentence; a cycle; a form that the text does not contain after the forms before it; different trees for the same text.
 void parse_conllu(std::istream& in, const std::string& where, DependencyTable& table);
 
 /// Reads files. Errors: as parse_conllu; a file cannot be opened; the files have no text.
@@ -42,10 +43,20 @@ void write_conllu(std::ostream& out, const DependencyTrees& trees);
 #include <utility>
 
 #include "lexformer/io/file.hpp"
+#include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
 namespace detail {
+
+/// Characters of a text from begin to end.
+inline std::string_view characters_of(std::string_view text, std::pair<std::uint32_t, std::uint32_t> places) {
+  std::size_t begin = 0;
+  for (std::uint32_t i = 0; i < places.first; ++i) begin += decode_utf8(text, begin).bytes;
+  std::size_t end = begin;
+  for (std::uint32_t i = places.first; i < places.second; ++i) end += decode_utf8(text, end).bytes;
+  return text.substr(begin, end - begin);
+}
 
 /// Collects the sentences of a text, and finds its words in it.
 class ConlluReader {
@@ -100,7 +111,17 @@ class ConlluReader {
       begin = end + 1;
     }
     if (columns.size() != 10) fail_file(here(number_), "expected 10 columns separated by tabs, found ", columns.size());
-    if (columns[0].find_first_of("-.") != columns[0].npos) return;
+    if (columns[0].find('.') != columns[0].npos) return;
+    const bool space_after = columns[9].find("SpaceAfter=No") == columns[9].npos;
+    if (const std::size_t dash = columns[0].find('-'); dash != columns[0].npos) {
+      token_begin_ = number(columns[0].substr(0, dash), "the index (column 1)");
+      token_end_ = number(columns[0].substr(dash + 1), "the index (column 1)");
+      if (token_begin_ != words_.size() + 1 || token_end_ < token_begin_)
+        fail_file(here(number_), "the multiword token is ", columns[0], ", expected ", words_.size() + 1, " and the index of a later word");
+      token_ = columns[1];
+      joined_ += token_ + (space_after ? " " : "");
+      return;
+    }
     if (number(columns[0], "the index (column 1)") != words_.size() + 1)
       fail_file(here(number_), "the index of the word is ", columns[0], ", expected ", words_.size() + 1);
     if (columns[1].empty()) fail_file(here(number_), "the form (column 2) is empty");
@@ -109,8 +130,18 @@ class ConlluReader {
     words_.push_back({form, columns[2] == "_" || columns[2].empty() ? form : std::string(columns[2]), std::string(columns[7])});
     lines_.push_back(number_);
     heads_.push_back(number(columns[6], "the head (column 7)"));
-    joined_ += form;
-    if (columns[9].find("SpaceAfter=No") == columns[9].npos) joined_ += ' ';
+    written_.push_back(form);
+    if (words_.size() > token_end_) joined_ += form + (space_after ? " " : "");
+    if (words_.size() == token_end_) end_token();
+  }
+  /// The words of a multiword token are complete. If the text does not have them one by one, it has the token in the place of the first.
+  void end_token() {
+    const auto first = written_.end() - static_cast<std::ptrdiff_t>(token_end_ - token_begin_ + 1);
+    std::string parts;
+    for (auto part = first; part != written_.end(); ++part) parts += *part;
+    if (parts == token_) return;
+    std::fill(first, written_.end(), "");
+    *first = token_;
   }
   std::size_t number(std::string_view text, const char* what) const {
     std::size_t value = 0;
@@ -121,7 +152,9 @@ class ConlluReader {
   }
 
   void end_sentence() {
+    if (token_end_ > words_.size()) fail_file(here(number_), "the sentence ends within the multiword token ", in_quotes(token_));
     if (words_.empty()) return;
+    token_end_ = 0;
     trees_.add_sentence(std::exchange(words_, {}), std::exchange(heads_, {}), here(first_line_));
     if (!text_.empty()) text_ += ' ';
     if (joined_.ends_with(' ')) joined_.pop_back();
@@ -136,6 +169,7 @@ class ConlluReader {
     place_words();
     table_.add(std::exchange(trees_, {}), here(lines_.front()));
     lines_.clear();
+    written_.clear();
     text_.clear();
     document_.reset();
   }
@@ -148,12 +182,15 @@ class ConlluReader {
       return character;
     };
     for (std::size_t i = 0; i < trees_.words.size(); ++i) {
-      const std::size_t found = trees_.text.find(trees_.words[i].form, byte);
+      if (written_[i].empty()) {
+        trees_.words[i].characters = trees_.words[i - 1].characters;
+        continue;
+      }
+      const std::size_t found = trees_.text.find(written_[i], byte);
       if (found == std::string::npos)
-        fail_file(here(lines_[i]), "the word ", in_quotes(trees_.words[i].form), " is not in the rest of the text ",
-                  in_quotes(trees_.text));
+        fail_file(here(lines_[i]), "the word ", in_quotes(written_[i]), " is not in the rest of the text ", in_quotes(trees_.text));
       const std::uint32_t begin = move_to(found);
-      trees_.words[i].characters = {begin, move_to(found + trees_.words[i].form.size())};
+      trees_.words[i].characters = {begin, move_to(found + written_[i].size())};
     }
   }
 
@@ -166,10 +203,12 @@ class ConlluReader {
   std::vector<std::size_t> heads_;
   std::size_t first_line_ = 0;
   std::optional<std::string> sentence_text_;
-  std::string joined_;
+  std::string joined_, token_;                   // token_: the last multiword token
+  std::size_t token_begin_ = 0, token_end_ = 0;  // the indices of its words
   // of the text
   DependencyTrees trees_;
-  std::vector<std::size_t> lines_;  // of its words
+  std::vector<std::size_t> lines_;    // of its words
+  std::vector<std::string> written_;  // what the text has of each word; "": the word has the characters of the one before
   std::optional<std::string> document_;
   std::string text_;
 };
@@ -202,6 +241,11 @@ LEXFORMER_INLINE void write_conllu(std::ostream& out, const DependencyTrees& tre
     const std::size_t first = trees.sentences[s], last = s + 1 < trees.sentences.size() ? trees.sentences[s + 1] : trees.words.size();
     for (std::size_t i = first; i < last; ++i) {
       const DependencyWord& w = trees.words[i];
+      std::size_t end = i;  // the last word with these characters: more than one are of a multiword token
+      while (end + 1 < last && trees.words[end + 1].characters == w.characters) ++end;
+      if (end > i && (i == first || trees.words[i - 1].characters != w.characters))
+        out << cat(i - first + 1, '-', end - first + 1, '\t', detail::characters_of(trees.text, w.characters),
+                   "\t_\t_\t_\t_\t_\t_\t_\t_\n");
       const std::size_t head = w.head < 0 ? 0 : static_cast<std::size_t>(w.head) - first + 1;
       out << cat(i - first + 1, '\t', w.form, '\t', w.lemma, "\t_\t_\t_\t", head, '\t', w.relation, "\t_\t_\n");
     }

@@ -42,7 +42,7 @@ struct DependencyTrees {
 
   /// Adds a sentence. `heads`: 1 .. n, 0 for the root. Errors: no root or two, a head outside of the sentence, a cycle.
   void add_sentence(std::vector<DependencyWord> sentence, const std::vector<std::size_t>& heads, const std::string& where);
-  /// The index of the word that contains a character of the text; -1: none.
+  /// The index of the word that contains a character of the text, the first one of a multiword token; -1: none.
   std::int32_t word_at(std::uint32_t character) const;
 };
 
@@ -217,12 +217,17 @@ LEXFORMER_INLINE std::int32_t DependencyTrees::word_at(std::uint32_t character) 
   const auto next = std::upper_bound(words.begin(), words.end(), character,
                                      [](std::uint32_t c, const DependencyWord& w) { return c < w.characters.first; });
   if (next == words.begin() || character >= std::prev(next)->characters.second) return -1;
-  return static_cast<std::int32_t>(std::prev(next) - words.begin());
+  auto word = std::prev(next);
+  while (word != words.begin() && std::prev(word)->characters == word->characters) --word;
+  return static_cast<std::int32_t>(word - words.begin());
 }
 
 LEXFORMER_INLINE void DependencyTable::add(DependencyTrees trees, const std::string& where) {
   std::uint32_t end = 0;
+  std::pair<std::uint32_t, std::uint32_t> before{1, 0};  // no characters
   for (const DependencyWord& w : trees.words) {
+    if (w.characters == before) continue;  // of the same multiword token
+    before = w.characters;
     if (w.characters.first < end || w.characters.second <= w.characters.first)
       fail_file(where, "the word ", in_quotes(w.form), " has the characters ", w.characters.first, " to ", w.characters.second, " after ",
                 end);

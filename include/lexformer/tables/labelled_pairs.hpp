@@ -54,6 +54,7 @@ LabelledPairs read_labelled_pairs(const std::vector<std::string>& files, const s
 #include <algorithm>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/data/labels.hpp"
 
 namespace lexformer {
 
@@ -84,11 +85,13 @@ LEXFORMER_INLINE LabelledPairs read_labelled_pairs(const std::vector<std::string
     TableOptions table;
     table.records = records;
     const auto rows = read_pairs(file, table);
-    for (const auto& row : rows.rows) {
-      given.add(row.left_id, row.right_id, row.label, file, row.line);
+    const auto classes = class_labels(rows, label_names);
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      const PairRow& row = rows.rows[i];
+      given.add(row.left_id, row.right_id, label_names[classes[i]], file, row.line);
       out.places.emplace_back(records->left_place(row.left_id, file), records->right_place(row.right_id, file));
+      out.labels.push_back(static_cast<std::int32_t>(classes[i]));
     }
-    for (const std::size_t label : class_labels(rows, label_names)) out.labels.push_back(static_cast<std::int32_t>(label));
   }
   return out;
 }

@@ -49,7 +49,7 @@ std::optional<RecordTextOptions> kept_record_texts(const std::map<std::string, s
 /// Lets a model keep how these texts were made; null: it is trained on pairs of texts.
 void keep_record_texts(const IdTexts* records, std::map<std::string, std::string>& metadata);
 
-/// Parses "name" or "left=right".
+/// Parses "name" or "left=right". Names in double quotes may hold an equals sign (unquoted_name()).
 RecordColumn parse_record_column(std::string_view given);
 
 /// A word that is a number, possibly after a currency sign or a bracket and before punctuation, without separators of thousands and
@@ -114,8 +114,11 @@ class RecordPairs final : public IdTexts {
 namespace lexformer {
 
 LEXFORMER_INLINE RecordColumn parse_record_column(std::string_view given) {
-  const std::size_t equals = given.find('=');
-  RecordColumn column{std::string(given.substr(0, equals)), std::string(equals == given.npos ? given : given.substr(equals + 1))};
+  bool quoted = false;
+  std::size_t equals = 0;
+  for (; equals < given.size() && (quoted || given[equals] != '='); ++equals) quoted ^= given[equals] == '"';
+  const std::string_view right = equals == given.size() ? given : given.substr(equals + 1);
+  const RecordColumn column{unquoted_name(given.substr(0, equals)), unquoted_name(right)};
   if (column.left.empty() || column.right.empty())
     fail_usage("--columns", in_quotes(given), " names no column; expected NAME or LEFT=RIGHT");
   return column;
@@ -306,7 +309,10 @@ LEXFORMER_INLINE std::size_t RecordPairs::place(const RecordTable& table, const 
   const auto found = table.places.find(id);
   if (found == table.places.end())
     fail_file(where, "there is no record with the id ", in_quotes(id), " in ", table.path,
-              other.places.contains(id) ? cat("; ", other.path, " has it: are the tables swapped?") : advice);
+              other.places.contains(id) ? cat("; ", other.path, " has it: are the tables swapped?")
+              : id.ends_with(".0") && table.places.contains(id.substr(0, id.size() - 2))
+                  ? cat("; ", in_quotes(id.substr(0, id.size() - 2)), " is one: write the ids as whole numbers")
+                  : advice);
   return found->second;
 }
 

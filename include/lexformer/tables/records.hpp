@@ -21,12 +21,12 @@ struct Record {
 };
 
 /// Reads records one at a time. The first row of a .tsv or .csv names the columns; one without a name is called by its number. The columns
-/// of .jsonl are the keys met so far; a value is a text, a number, true, false or null (empty), or nested.
+/// of .jsonl are the keys met so far; a value is a text, a number as it was written, true, false or null (empty), or nested.
 /// Blank lines are skipped.
 class RecordReader : private RowReader {
  public:
   /// `id`: the column of the ids. `where` names the input in messages; the stream must outlive the reader.
-  RecordReader(std::istream& in, std::string where, TableFormat format, std::string id = "id");
+  RecordReader(std::istream& in, std::string where, TableFormat format, std::string id = "id", Delimiter delimiter = Delimiter::automatic);
 
   /// Reads the next record; returns false at the end of the input. Errors: there is no column of ids; a column occurs twice; an id is
   /// empty or was there before; an invalid row; the input cannot be read.
@@ -40,7 +40,6 @@ class RecordReader : private RowReader {
   const std::vector<std::pair<std::string, std::string>>& nested() const { return nested_; }
 
  private:
-  bool read_filled();
   void read_header();
   void read_object(Record& record);
 
@@ -63,7 +62,7 @@ struct RecordTable {
 
 /// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: as RecordReader; a table without records or
 /// columns.
-RecordTable read_records(const std::string& path, const std::string& id = "id");
+RecordTable read_records(const std::string& path, const std::string& id = "id", Delimiter delimiter = Delimiter::automatic);
 
 }  // namespace lexformer
 
@@ -73,14 +72,14 @@ RecordTable read_records(const std::string& path, const std::string& id = "id");
 #include <fstream>
 #include <utility>
 
+#include "lexformer/data/json_row.hpp"
 #include "lexformer/io/file.hpp"
-#include "lexformer/io/json.hpp"
 #include "lexformer/text/nearest_name.hpp"
 
 namespace lexformer {
 
-LEXFORMER_INLINE RecordReader::RecordReader(std::istream& in, std::string where, TableFormat format, std::string id)
-    : RowReader(in, std::move(where), format), id_(std::move(id)) {}
+LEXFORMER_INLINE RecordReader::RecordReader(std::istream& in, std::string where, TableFormat format, std::string id, Delimiter delimiter)
+    : RowReader(in, std::move(where), format, delimiter), id_(unquoted_name(id)) {}
 
 LEXFORMER_INLINE bool RecordReader::next(Record& record) try {
   if (!read_filled()) return false;
@@ -93,7 +92,7 @@ LEXFORMER_INLINE bool RecordReader::next(Record& record) try {
     }
     if (fields_.size() != width_)
       fail_file(here(), "the row has ", RowReader::columns(fields_.size()), ", expected ", width_, " as in the header",
-                fields_.size() == 1 ? other_separator(false) : "");
+                other_width(true, width_));
     record.id = std::move(fields_[id_place_]);
     record.values.clear();
     for (std::size_t i = 0; i < width_; ++i)
@@ -108,18 +107,14 @@ LEXFORMER_INLINE bool RecordReader::next(Record& record) try {
   fail_file(where_, "cannot be read to its end");
 }
 
-/// Reads the next row, or line of .jsonl, that is not blank.
-LEXFORMER_INLINE bool RecordReader::read_filled() {
-  do {
-    if (format_ == TableFormat::jsonl ? !read_line(text_) : !read_row()) return false;
-  } while (text_.find_first_not_of(' ') == text_.npos);
-  if (format_ == TableFormat::jsonl) line_ = last_line_;
-  return true;
-}
-
 LEXFORMER_INLINE void RecordReader::read_header() {
-  for (std::size_t i = 0; i < fields_.size(); ++i)
+  find_separator([&](const Fields& fields, char) {
+    return std::any_of(fields.begin(), fields.end(), [&](const std::string& field) { return without_spaces(field) == id_; });
+  });
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    fields_[i] = without_spaces(fields_[i]);
     if (fields_[i].empty()) fields_[i] = cat(i + 1);
+  }
   width_ = fields_.size();
   for (std::size_t i = 0; i < width_; ++i)
     if (std::find(fields_.begin(), fields_.begin() + static_cast<std::ptrdiff_t>(i), fields_[i]) !=
@@ -127,7 +122,7 @@ LEXFORMER_INLINE void RecordReader::read_header() {
       fail_file(here(), "two columns are called ", in_quotes(fields_[i]));
   id_place_ = static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), id_) - fields_.begin());
   if (id_place_ == width_) {
-    std::string advice = width_ == 1 ? other_separator(false) : "";
+    std::string advice = width_ == 1 ? other_separator(true) : "";
     if (advice.empty()) advice = did_you_mean(id_, fields_) + "; --id names it";
     fail_file(here(), "there is no column ", in_quotes(id_), " (the ids) among ", in_quotes(join(fields_)), advice);
   }
@@ -136,18 +131,17 @@ LEXFORMER_INLINE void RecordReader::read_header() {
 }
 
 LEXFORMER_INLINE void RecordReader::read_object(Record& record) {
-  const Json object = parse_json(text_, here(), {.depth = 32, .bytes = max_row});
-  if (!object.is_object()) fail_file(here(), "expected a JSON object, found ", object.type_name());
+  JsonRow object = parse_json_row(text_, here(), max_row);
   record.id.clear();
   record.values.assign(columns_.size(), "");
-  for (const auto& [key, value] : object.items()) {
+  for (auto& [key, value] : object) {
     if (value.is_structured()) {
-      const std::string what = cat("line ", line_, ": ", in_quotes(key), " is ", value.type_name());
+      const std::string what = cat("line ", line_, ": ", in_quotes(key), " is ", value.type);
       if (key == id_) fail_file(where_, what, ", expected a text or a number");
       if (std::none_of(nested_.begin(), nested_.end(), [&name = key](const auto& column) { return column.first == name; }))
         nested_.emplace_back(key, what);
     }
-    std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+    std::string& text = value.text;
     if (key == id_) {
       record.id = std::move(text);
       continue;
@@ -160,26 +154,23 @@ LEXFORMER_INLINE void RecordReader::read_object(Record& record) {
     }
     record.values[place->second] = std::move(text);
   }
-  if (!object.contains(id_)) {
-    std::vector<std::string> keys;
-    for (const auto& item : object.items()) keys.push_back(item.key());
-    fail_file(here(), "there is no key ", in_quotes(id_), " (the id)", did_you_mean(id_, keys), "; --id names it");
-  }
+  if (!object.contains(id_))
+    fail_file(here(), "there is no key ", in_quotes(id_), " (the id)", did_you_mean(id_, keys_of(object)), "; --id names it");
 }
 
-LEXFORMER_INLINE RecordTable read_records(const std::string& path, const std::string& id) {
+LEXFORMER_INLINE RecordTable read_records(const std::string& path, const std::string& id, Delimiter delimiter) {
   if (is_folder(path)) fail_file(path, "is a folder, expected a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
   RecordTable table{path, {}, {}};
-  RecordReader reader(in, path, table_format(path, in), id);
+  RecordReader reader(in, path, table_format(path, in), id, delimiter);
   for (Record record; reader.next(record);) {
     table.places.emplace(record.id, table.records.size());
     table.records.push_back(record);
   }
   table.columns = reader.columns();
   table.nested = reader.nested();
-  table.id = id;
+  table.id = unquoted_name(id);
   if (table.records.empty()) fail_file(path, "the table has no records");
   if (table.columns.empty()) fail_file(path, "the records have ids and nothing else");
   for (Record& record : table.records) record.values.resize(table.columns.size());  // columns that came later

@@ -48,7 +48,7 @@ class FastText {
   std::vector<std::size_t> rows(std::string_view word) const;
   /// (words, D); zeros for a word without rows.
   Tensor<float> vectors(std::span<const std::string> words) const;
-  /// The known words and their vectors. Errors (file): a word is not UTF-8, or a vector is zero.
+  /// The known words and their vectors; zero vectors are left out. Errors (file): a word is not UTF-8.
   WordVectors known(bool lower_case = true) const;
 
  private:
@@ -63,12 +63,16 @@ class FastText {
   std::uint32_t checksum_ = 0;
 };
 
+/// Whether a file begins as a .bin file of fastText does.
+bool is_fasttext(const std::string& path);
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "lexformer/core/parallel.hpp"
@@ -141,6 +145,12 @@ inline std::uint32_t fasttext_hash(std::string_view text) {
 }
 
 }  // namespace detail
+
+LEXFORMER_INLINE bool is_fasttext(const std::string& path) {
+  char start[4] = {};
+  std::ifstream(path, std::ios::binary).read(start, sizeof start);
+  return std::string_view(start, sizeof start) == detail::fasttext_magic;
+}
 
 LEXFORMER_INLINE FastText FastText::load(const std::string& path) {
   return parse(read_file(path, max_file_bytes, detail::check_fasttext_start), path);

@@ -29,14 +29,17 @@ class WordVectors {
 
   /// Row i of `values` (words, dimension) is the vector of words[i]. With `lower_case` words are converted to lower case. The first of
   /// equal words stays. `where` begins error messages of this kind. Errors: no words; the shape is not (number of words, 1 or more); a word
-  /// is empty, no UTF-8, or has a space, tab or line break; a vector is zero or not finite.
+  /// is empty, no UTF-8, or has a space, tab or line break; a vector is not finite, or zero. Of a file (kind file), zero vectors are left
+  /// out. unread: lines of the file that were left out before.
   WordVectors(std::vector<std::string> words, Tensor<float> values, bool lower_case = true, const std::string& where = "WordVectors",
-              ErrorKind kind = ErrorKind::failure);
+              ErrorKind kind = ErrorKind::failure, std::size_t unread = 0);
 
   std::size_t size() const { return words_.size(); }
   std::size_t dimension() const { return values_.defined() ? values_.dim(1) : 0; }
   /// The number of rows that were left out, because an earlier row has the same word.
   std::size_t dropped() const { return dropped_; }
+  /// The number of rows of the file that were left out, because the vector is zero or the word has spaces.
+  std::size_t left_out() const { return left_out_; }
   const std::vector<std::string>& words() const { return words_.tokens(); }
   const Tensor<float>& values() const { return values_; }
 
@@ -63,7 +66,10 @@ class WordVectors {
   Vocabulary words_;
   Tensor<float> values_;
   std::vector<double> norms_;
-  std::size_t dropped_ = 0;
+  /// Keeps these rows.
+  void keep(std::vector<std::string>& words, const std::vector<std::size_t>& kept);
+
+  std::size_t dropped_ = 0, left_out_ = 0;
 };
 
 struct VectorOptions {
@@ -79,14 +85,19 @@ std::string word_fault(std::string_view word);
 std::string vectors_text(std::span<const std::string> words, const Tensor<float>& values);
 
 /// Parses text in the form of word2vec (a first line of two whole numbers: how many vectors, and their dimension) or of GloVe (without).
-/// Each other line is a word and its numbers, separated by spaces or tabs. `where` begins error messages, followed by the line.
-/// Errors (kind file): a row of another length; text that is not a finite number; a zero vector; a wrong number of vectors in
-/// the first line; a word that is empty or no UTF-8; no vectors.
+/// Each other line is a word and its numbers, separated by spaces or tabs. Lines whose word has spaces, as some of GloVe, and zero vectors
+/// are left out. Without a first line, most of the first lines tell the dimension. `where` begins error messages, followed by the line.
+/// Errors (kind file): a row of another length; text that is not a finite number; a wrong number of vectors in the first line; a word that
+/// is empty or no UTF-8; no vectors.
 WordVectors parse_vectors(std::string_view text, const std::string& where, bool lower_case = true);
 
-/// Reads a text file (see parse_vectors), or with the extension .npy a float array (words, dimension) and its word list.
-/// Errors: as parse_vectors and load_npy; the array has another shape, the word list another number of lines (kind file); .npy
-/// without word list, or another file with one (kind usage).
+/// Parses the binary form of word2vec: a line with number and dimension, then for each word its bytes, a space and its floats, and perhaps
+/// a line feed. Words that are no UTF-8 are left out. Errors (kind file): the text is cut off or goes on; a number is not finite.
+WordVectors parse_binary_vectors(std::string_view bytes, const std::string& where, bool lower_case = true);
+
+/// Reads a text file (see parse_vectors), the binary form of word2vec with the extension .bin, or with the extension .npy a float array
+/// (words, dimension) and its word list. Errors: as parse_vectors and load_npy; the array has another shape, the word list another
+/// number of lines (kind file); .npy without word list, or another file with one (kind usage).
 WordVectors read_vectors(const std::string& path, const VectorOptions& options = {});
 
 /// The rows of a model's word table (tokens or more, dimension) whose token is a word: two or more letters a-z or A-Z and nothing else, so
@@ -147,7 +158,6 @@ inline std::string parse_vector(std::string_view line, std::string_view& word, s
   word = line.substr(0, line.find_first_of(" \t"));
   if (std::string fault = word_fault(word); !fault.empty()) return fault;
   const char *p = line.data() + word.size(), *const end = line.data() + line.size();
-  bool zero = true;
   for (std::size_t i = 0;; ++i) {
     while (p != end && is_blank(*p)) ++p;
     if (p == end && i == row.size()) break;
@@ -160,10 +170,43 @@ inline std::string parse_vector(std::string_view line, std::string_view& word, s
     }
     if (got.ec != std::errc() || (got.ptr != end && !is_blank(*got.ptr)) || !std::isfinite(row[i]))
       return cat("number ", i + 1, " is ", in_quotes({p, std::find_if(p, end, is_blank)}), ", expected a finite number");
-    zero = zero && row[i] == 0;
     p = got.ptr;
   }
-  return zero ? "the vector is zero" : std::string();
+  return {};
+}
+
+/// Whether the word of a line has spaces: the last `dimension` fields are numbers, and not all between them and the first field.
+inline bool has_spaced_word(std::string_view line, std::size_t dimension) {
+  const auto fields = split_fields(line);
+  if (fields.size() < dimension + 2) return false;
+  const auto is_number = [](std::string_view field) {
+    double x = 0;
+    const auto got = std::from_chars(field.data(), field.data() + field.size(), x);
+    return got.ec == std::errc() && got.ptr == field.data() + field.size() && std::isfinite(x);
+  };
+  const auto numbers = fields.end() - static_cast<std::ptrdiff_t>(dimension);
+  return std::all_of(numbers, fields.end(), is_number) && !std::all_of(fields.begin() + 1, numbers, is_number);
+}
+
+/// The number of numbers that most of these lines have; the first of equally frequent ones.
+inline std::size_t usual_dimension(std::span<const std::string_view> lines) {
+  std::vector<std::size_t> counts;
+  for (const std::string_view line : lines) counts.push_back(std::max<std::size_t>(split_fields(line).size(), 1) - 1);
+  const auto frequency = [&](std::size_t n) { return std::count(counts.begin(), counts.end(), n); };
+  return *std::max_element(counts.begin(), counts.end(), [&](std::size_t a, std::size_t b) { return frequency(a) < frequency(b); });
+}
+
+/// Removes the rows without a word; returns their number.
+inline std::size_t erase_empty(std::vector<std::string>& words, Tensor<float>& values) {
+  const auto unread = static_cast<std::size_t>(std::count(words.begin(), words.end(), ""));
+  if (unread == 0) return 0;
+  Tensor<float> rows(Shape{words.size() - unread, values.dim(1)});
+  float* out = rows.mutable_data();
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (!words[i].empty()) out = std::copy_n(values.data() + i * values.dim(1), values.dim(1), out);
+  values = rows;
+  std::erase(words, "");
+  return unread;
 }
 
 /// A first line of two whole numbers.
@@ -201,8 +244,8 @@ LEXFORMER_INLINE std::string word_fault(std::string_view word) {
 }
 
 LEXFORMER_INLINE WordVectors::WordVectors(std::vector<std::string> words, Tensor<float> values, bool lower, const std::string& where,
-                                          ErrorKind kind)
-    : values_(std::move(values)) {
+                                          ErrorKind kind, std::size_t unread)
+    : values_(std::move(values)), left_out_(unread) {
   const auto stop = [&](const auto&... parts) { throw Error(kind, cat(where, ": ", parts...)); };
   if (words.empty()) stop("there are no word vectors");
   if (values_.rank() != 2 || values_.dim(0) != words.size() || values_.dim(1) == 0)
@@ -218,23 +261,33 @@ LEXFORMER_INLINE WordVectors::WordVectors(std::vector<std::string> words, Tensor
       norms_[i] = std::sqrt(detail::dot(x, x, dimension()));  // the squares of floats are neither too large nor too small for a double
     }
   });
-  for (std::size_t i = 0; i < words.size(); ++i)
-    if (norms_[i] == 0 || !std::isfinite(norms_[i]))
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!std::isfinite(norms_[i]) || (norms_[i] == 0 && kind != ErrorKind::file))
       stop("row ", i + 1, ", ", in_quotes(words[i]), ": ", norms_[i] == 0 ? "the vector is zero" : "a number is not finite");
-  if (const auto kept = detail::first_of_equal(words); kept.size() < words.size()) {
-    dropped_ = words.size() - kept.size();
-    Tensor<float> rows(Shape{kept.size(), dimension()});
-    float* out = rows.mutable_data();
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      std::memcpy(out + i * dimension(), values_.data() + kept[i] * dimension(), dimension() * sizeof(float));
-      norms_[i] = norms_[kept[i]];
-      if (kept[i] != i) words[i] = std::move(words[kept[i]]);
-    }
-    norms_.resize(kept.size());
-    words.resize(kept.size());
-    values_ = rows;
+    if (norms_[i] != 0) kept.push_back(i);
   }
+  if (kept.empty()) stop("all vectors are zero");
+  left_out_ += words.size() - kept.size();
+  keep(words, kept);
+  kept = detail::first_of_equal(words);
+  dropped_ = words.size() - kept.size();
+  keep(words, kept);
   words_ = Vocabulary(std::move(words));
+}
+
+LEXFORMER_INLINE void WordVectors::keep(std::vector<std::string>& words, const std::vector<std::size_t>& kept) {
+  if (kept.size() == words.size()) return;
+  Tensor<float> rows(Shape{kept.size(), dimension()});
+  float* out = rows.mutable_data();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    std::memcpy(out + i * dimension(), values_.data() + kept[i] * dimension(), dimension() * sizeof(float));
+    norms_[i] = norms_[kept[i]];
+    if (kept[i] != i) words[i] = std::move(words[kept[i]]);
+  }
+  norms_.resize(kept.size());
+  words.resize(kept.size());
+  values_ = rows;
 }
 
 LEXFORMER_INLINE std::optional<std::size_t> WordVectors::find(std::string_view word) const {
@@ -294,15 +347,14 @@ LEXFORMER_INLINE std::string vectors_text(std::span<const std::string> words, co
 LEXFORMER_INLINE void WordVectors::write(const std::string& path) const { write_file_atomic(path, vectors_text(words(), values_)); }
 
 LEXFORMER_INLINE WordVectors parse_vectors(std::string_view text, const std::string& where, bool lower) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
   const std::vector<std::string_view> lines = detail::split_lines(text);
   const auto line = [&](std::size_t i) { return cat(where, ": line ", i + 1); };
   const auto header = lines.empty() ? std::nullopt : detail::parse_vector_header(lines[0]);
   const std::size_t first = header ? 1 : 0, count = lines.size() - first;
   if (header && header->count != count) fail_file(line(0), "the header says ", header->count, " vectors, the file has ", count);
   if (count == 0) fail_file(where, "has no word vectors");
-  const std::size_t fields = detail::split_fields(lines[first]).size();
-  const std::size_t dimension = header ? header->dimension : std::max(fields, std::size_t{1}) - 1;
+  const std::size_t dimension =
+      header ? header->dimension : detail::usual_dimension(std::span(lines).subspan(first, std::min<std::size_t>(count, 100)));
   if (dimension == 0) fail_file(line(0), "expected a word and its numbers, or how many vectors follow and their dimension");
   // A number takes two bytes with the space before it. So memory is at most twice the size of the file, whatever the first line says.
   for (std::size_t i = first; i < lines.size(); ++i)
@@ -317,6 +369,7 @@ LEXFORMER_INLINE WordVectors parse_vectors(std::string_view text, const std::str
     for (std::size_t i = begin; i < end; ++i) {
       std::string_view word;
       if (!detail::parse_vector(lines[first + i], word, out.subspan(i * dimension, dimension)).empty()) {
+        if (detail::has_spaced_word(lines[first + i], dimension)) continue;  // words[i] stays empty
         for (std::size_t least = bad; i < least && !bad.compare_exchange_weak(least, i);) {
         }
         return;
@@ -328,13 +381,40 @@ LEXFORMER_INLINE WordVectors parse_vectors(std::string_view text, const std::str
     std::string_view word;
     fail_file(line(first + bad), detail::parse_vector(lines[first + bad], word, out.first(dimension)));
   }
-  return WordVectors(std::move(words), std::move(values), false, where, ErrorKind::file);
+  const std::size_t unread = detail::erase_empty(words, values);
+  return WordVectors(std::move(words), std::move(values), false, where, ErrorKind::file, unread);
+}
+
+LEXFORMER_INLINE WordVectors parse_binary_vectors(std::string_view bytes, const std::string& where, bool lower) {
+  const auto header = detail::parse_vector_header(bytes.substr(0, std::min<std::size_t>(bytes.find('\n'), 64)));
+  if (!header || header->count == 0 || header->dimension == 0)
+    fail_file(where, "is not a binary file of word2vec: its first line is not how many vectors follow and their dimension");
+  bytes.remove_prefix(std::min(bytes.find('\n') + 1, bytes.size()));
+  const std::size_t width = header->dimension * sizeof(float);
+  if (header->dimension > bytes.size() || header->count > bytes.size() / (width + 1))
+    fail_file(where, "the header says ", header->count, " vectors of ", header->dimension, " numbers, more than the file has");
+  std::vector<std::string> words(header->count);
+  Tensor<float> values(Shape{header->count, header->dimension});
+  float* out = values.mutable_data();
+  for (std::size_t i = 0; i < header->count; ++i, out += header->dimension) {
+    while (bytes.starts_with('\n')) bytes.remove_prefix(1);
+    const std::size_t space = bytes.find(' ');
+    if (space == bytes.npos || bytes.size() - space - 1 < width) fail_file(where, "is cut off in vector ", i + 1);
+    const std::string_view word = bytes.substr(0, space);
+    if (word_fault(word).empty()) words[i] = lower ? lexformer::lower_case(word) : std::string(word);
+    std::memcpy(out, bytes.data() + space + 1, width);
+    bytes.remove_prefix(space + 1 + width);
+  }
+  if (bytes.find_first_not_of("\r\n") != bytes.npos) fail_file(where, "has ", bytes.size(), " bytes after its end");
+  const std::size_t unread = detail::erase_empty(words, values);
+  return WordVectors(std::move(words), std::move(values), false, where, ErrorKind::file, unread);
 }
 
 LEXFORMER_INLINE WordVectors read_vectors(const std::string& path, const VectorOptions& options) {
   const bool npy = path.ends_with(".npy");
   if (npy == options.word_list.empty())
     fail_usage(path, npy ? "an .npy file has no words; give a word list, one word per line" : "a word list is for .npy files only");
+  if (path.ends_with(".bin")) return parse_binary_vectors(read_file(path), path, options.lower_case);
   if (!npy) return parse_vectors(read_file(path), path, options.lower_case);
   std::vector<std::string> words = detail::read_word_list(options.word_list);
   Tensor<float> values = load_npy<float>(path);

@@ -19,9 +19,11 @@ struct ScoredWordPair {
   double score = 0;
 };
 
-/// Parses lines `word word score`, separated by tabs; more columns may follow. If the first column of the first line is a number and
-/// the third is not, each line begins with an index: `index word word score`. `where` begins error messages. Errors (kind file): a line has
-/// too few columns, an empty word, bytes that are not UTF-8 or a score that is not a finite number; there are no lines.
+/// Parses lines `word word score`, separated by tabs, or in a file without tabs in its first line by commas, semicolons or spaces; more
+/// columns may follow. If the first column of the first line is a number and the third is not, each line begins with an index:
+/// `index word word score`. A first line that names its columns, as word1 or Word 1, is left out; then the score is the first number after
+/// the words (SimLex-999). If all words end in a part of speech, as -n in MEN, it is taken off. `where` begins error messages. Errors (kind
+/// file): a line has too few columns, an empty word, bytes that are not UTF-8 or a score that is no finite number; there are no lines.
 std::vector<ScoredWordPair> parse_word_pairs(std::string_view text, const std::string& where);
 
 /// Reads a file in this form. Errors: as parse_word_pairs; the file cannot be read.
@@ -73,13 +75,25 @@ MisspellingTable read_misspelling_table(const std::string& path);
 namespace lexformer {
 
 namespace detail {
-inline std::vector<std::string_view> split_tabs(std::string_view line) {
+/// The columns of a line; between: a separator, or a space for any number of spaces.
+inline std::vector<std::string_view> split_at(std::string_view line, char between) {
+  if (between == ' ') return split_fields(line);
   std::vector<std::string_view> columns;
   for (std::size_t begin = 0, end = 0; end != line.npos; begin = end + 1) {
-    end = line.find('\t', begin);
+    end = line.find(between, begin);
     columns.push_back(line.substr(begin, end - begin));
   }
   return columns;
+}
+
+/// Takes the part of speech off words as cat-n, if all have one.
+inline void take_off_tags(std::vector<ScoredWordPair>& pairs) {
+  const auto tagged = [](const std::string& word) {
+    return word.size() > 2 && word[word.size() - 2] == '-' && std::string_view("navjr").find(word.back()) != std::string_view::npos;
+  };
+  if (!std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return tagged(pair.left) && tagged(pair.right); })) return;
+  for (auto& pair : pairs)
+    for (std::string* word : {&pair.left, &pair.right}) word->resize(word->size() - 2);
 }
 
 inline bool parse_score(std::string_view text, double& score) {
@@ -89,24 +103,41 @@ inline bool parse_score(std::string_view text, double& score) {
 }  // namespace detail
 
 LEXFORMER_INLINE std::vector<ScoredWordPair> parse_word_pairs(std::string_view text, const std::string& where) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
   std::vector<ScoredWordPair> pairs;
-  std::size_t first = 0;  // the column of the first word
+  std::size_t first = 0, score_column = 0, number = 0;  // the column of the first word; 0: the score is not found yet
+  char between = 0;
+  bool names = false;
   for (const std::string_view line : detail::split_lines(text)) {
-    const std::string here = cat(where, ": line ", pairs.size() + 1);
+    const std::string here = cat(where, ": line ", ++number);
     if (const std::size_t invalid = find_invalid_utf8(line); invalid != line.npos) fail_file(here, "byte ", invalid + 1, " is not UTF-8");
-    const auto columns = detail::split_tabs(line);
+    if (line.find_first_not_of(" \t") == line.npos) continue;
+    const bool start = between == 0;
+    if (start) {
+      const auto several = [&](char c) { return std::count(line.begin(), line.end(), c) > 1; };
+      between = line.find('\t') != line.npos ? '\t' : several(',') ? ',' : several(';') ? ';' : ' ';
+    }
+    const auto columns = detail::split_at(line, between);
     double score = 0;
-    if (pairs.empty() && columns.size() > 3 && detail::parse_score(columns[0], score) && !detail::parse_score(columns[2], score)) first = 1;
-    if (columns.size() < first + 3)
+    if (start) {
+      const std::string name = lower_case(columns[0]);
+      names = columns.size() > 2 && (name == "word1" || name == "word 1" || name == "# word 1") && !detail::parse_score(columns[2], score);
+      if (names) continue;
+      if (columns.size() > 3 && detail::parse_score(columns[0], score) && !detail::parse_score(columns[2], score)) first = 1;
+    }
+    if (score_column == 0) {
+      score_column = first + 2;
+      while (names && score_column + 1 < columns.size() && !detail::parse_score(columns[score_column], score)) ++score_column;
+    }
+    if (columns.size() <= score_column)
       fail_file(here, "expected ", first == 1 ? "an index, " : "", "two words and a score, separated by tabs; found ", columns.size(),
                 columns.size() == 1 ? " column" : " columns");
     if (columns[first].empty() || columns[first + 1].empty()) fail_file(here, "a word is empty");
-    if (!detail::parse_score(columns[first + 2], score))
-      fail_file(here, "the score ", in_quotes(columns[first + 2]), " is no finite number");
+    if (!detail::parse_score(columns[score_column], score))
+      fail_file(here, "the score ", in_quotes(columns[score_column]), " is no finite number");
     pairs.push_back({lower_case(columns[first]), lower_case(columns[first + 1]), score});
   }
   if (pairs.empty()) fail_file(where, "has no pairs of words");
+  detail::take_off_tags(pairs);
   return pairs;
 }
 
@@ -121,7 +152,7 @@ LEXFORMER_INLINE std::vector<CategorizedWord> read_categorized_words(const std::
 }
 
 LEXFORMER_INLINE std::vector<Misspelling> parse_misspellings(std::string_view text, const std::string& where) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
+  if (text.starts_with(detail::byte_order_mark)) text.remove_prefix(detail::byte_order_mark.size());
   const bool blocks = text.starts_with('$');
   std::vector<Misspelling> list;
   std::string correct;
@@ -130,7 +161,7 @@ LEXFORMER_INLINE std::vector<Misspelling> parse_misspellings(std::string_view te
     const std::string here = cat(where, ": line ", ++number);
     if (const std::size_t invalid = find_invalid_utf8(line); invalid != line.npos) fail_file(here, "byte ", invalid + 1, " is not UTF-8");
     if (!blocks) {
-      const auto columns = detail::split_tabs(line);
+      const auto columns = detail::split_at(line, '\t');
       if (columns.size() < 2) fail_file(here, "expected a misspelling and the correct word, separated by a tab; found 1 column");
       if (columns[0].empty() || columns[1].empty()) fail_file(here, "a word is empty");
       list.push_back({lower_case(columns[0]), lower_case(columns[1])});
