@@ -149,7 +149,7 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
     fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for ", texts, "; the least is ", least);
   if (config.max_position_embeddings < least)
     fail_file(file.path, "'max_position_embeddings' is ", config.max_position_embeddings, ", which leaves no room for ", texts);
-  if (options_.texts == 2 && config.type_vocab_size < 2)
+  if (options_.task.texts == 2 && config.type_vocab_size < 2)
     fail_file(file.path, "'type_vocab_size' is 1: the model has one token type, so it reads single texts, not pairs");
   options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
   this->make_encoder(static_cast<double>(options_.task.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)));
