@@ -50,7 +50,7 @@ struct MatcherOptions : RunOptions {
 
     v.group("Model");
     v.choice("head", encoder.head, "head on top of the encoder").identity(false);
-    v.choice("task", encoder.task, "kind of labels").identity(false);
+    v.choice("task", encoder.task.kind, "kind of labels").identity(false);
     v.list("labels", label_names, "class names in order, as in the files (default: 0,1)").split_at(',').identity(false);
     v.size("max_length", max_length, 0,
            single ? "maximum number of tokens per text" : "maximum number of tokens per pair; the longer text is cut first")

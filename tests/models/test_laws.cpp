@@ -460,7 +460,7 @@ TEST_CASE("models: the same bits with 1, 2 and 3 threads, forward, gradients and
 
 TEST_CASE("freeze: whole names, not parts of them") {
   const auto frozen = [](const char* pattern) {
-    auto model = tiny_model<float>(test::with_lea(), {{"num_hidden_layers", 12}});
+    auto model = tiny_model<float>(test::with_lea(), {{"num_hidden_layers", 12u}});
     const std::size_t count = model.freeze(pattern);
     CHECK(count == model.frozen().size());
     for (const auto& p : model.parameters()) {

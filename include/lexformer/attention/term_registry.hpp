@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The attention terms that models may name in their configs. Models include this header alone: the terms of the library themselves are in
-// attention/terms.hpp.
+// The attention terms that models may name in their configs. The terms of the library themselves are in attention/terms.hpp, which a model
+// includes with the bodies of functions alone (models/bert.hpp).
 #pragma once
 
 #include <memory>
@@ -81,7 +81,3 @@ extern template TermFactories<float, Cuda>& attention_terms<float, Cuda>();
 #endif
 
 }  // namespace lexformer
-
-#if LEXFORMER_BODIES
-#include "lexformer/attention/terms.hpp"
-#endif

@@ -335,3 +335,7 @@ extern template struct BertEncoder<float, Cpu>;
 #endif
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/attention/terms.hpp"
+#endif
