@@ -694,6 +694,7 @@ def token_entry(value, path, normalized=False):
     return {"content": content, "normalized": get(value, "normalized", bool, path, normalized), **entry}
 
 
+FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")  # in the order of transformers
 
 
@@ -704,6 +705,7 @@ def read_added_tokens(folder, config, root):
     named = {key: value for key, value in config.items() if key.endswith("_token") and not isinstance(value, bool)}
     extra, given = config.get("extra_special_tokens"), "extra_special_tokens" in config or "additional_special_tokens" in config
     extra = extra or config.get("additional_special_tokens") or []
+    later = []  # tokens that are not special where added_tokens.json is read
     added, decoder = {}, config.get("added_tokens_decoder")
     old, listed = os.path.join(folder, "special_tokens_map.json"), os.path.join(folder, "added_tokens.json")
     theirs = read_keys(old, "special_tokens_map.json", {})
@@ -711,14 +713,17 @@ def read_added_tokens(folder, config, root):
         for key, value in sorted(theirs.items()):
             if key == "extra_special_tokens" and isinstance(value, list) and isinstance(extra, list):
                 extra = extra + value
-            elif key.endswith("_special_tokens"):
-                extra = value or [] if key.startswith("extra") or not given else extra
+            elif key == "extra_special_tokens":
+                extra = value or []
+            elif key == "additional_special_tokens":
+                later = [] if given or theirs.get("extra_special_tokens") is not None else value or []
             else:
                 named[key] = value
     if isinstance(extra, dict):
         named.update(extra)
-        extra = []
-    check(isinstance(extra, list), path, "the special tokens are %s, expected a list" % shown(extra))
+        extra = config.get("additional_special_tokens") or [] if isinstance(config.get("extra_special_tokens"), dict) else []
+    for value in (extra, later):
+        check(isinstance(value, list), path, "the special tokens are %s, expected a list" % shown(value))
     named = {key: None if value is None else token_entry(value, path) for key, value in named.items()}
     extra = [token_entry(value, path) for value in extra]
     if decoder is not None:
@@ -726,11 +731,12 @@ def read_added_tokens(folder, config, root):
               "'added_tokens_decoder' is no object from ids to tokens")
         added = {int(key): token_entry(value, path, True) for key, value in decoder.items()}
     else:
-        special = {token["content"] for token in [*named.values(), *extra] if token}
+        special = {token["content"] for token in [*map(named.get, NAMED), *extra] if token}
         for token, number in (read_json(listed) if os.path.exists(listed) else {}).items():
             check(is_size(number, 0, 4 << 20), listed, "the token %s with id %s is not possible" % (shown(token), shown(number)))
             added[number] = token_entry({"content": token, "normalized": token not in special}, listed)
         added.update(json_added_tokens(root, folder))
+    extra += [token_entry(value, path) for value in later]
     flags = {token["content"]: token for token in added.values()}
     return {key: token and flags.get(token["content"], token) for key, token in named.items()}, extra, added
 
@@ -766,11 +772,12 @@ def add_tokens(vocabulary, after, flags, named, extra, added, root, folder):
         add(token, number)
     if root is None:
         named = {**{key: {**token_entry(text, folder), "default": True} for key, text in SPECIAL.items()}, **named}
-    own = 0  # new tokens under names of the model's own
+    before, seen, own = set(matched), [], 0  # own: new tokens under names of the model's own
     for key in sorted(named, key=lambda key: (NAMED.index(key) if key in NAMED else len(NAMED), key)):
         token = named[key]
-        if token is None or token["content"] in matched:
+        if token is None or token["content"] in before or token in seen:
             continue
+        seen.append({key: token[key] for key in ("content", *FLAGS)})
         if token.pop("default", False) and token["content"] not in ids:
             after += 1  # transformers adds it at this id, for which there is seldom an embedding
         else:
@@ -778,9 +785,9 @@ def add_tokens(vocabulary, after, flags, named, extra, added, root, folder):
             check(own < 2, folder, "%r and another special token follow the vocabulary in an unknown order; name their ids in 'added_tokens_decoder'" % key)
             add(token)
     for token in extra:
-        if token["content"] not in matched:
+        if token["content"] not in before and token not in seen:
             add(token)
-    plain = dict(normalized=False, lstrip=False, rstrip=False, single_word=False)
+    plain = dict.fromkeys(FLAGS, False)
     five = {flags[key] for key in SPECIAL if flags[key] in ids}
     flags["match_special_tokens"] = all(matched.get(name) == {"content": name, **plain} for name in five)
     more = [{**token, "piece": name in known} for name, token in matched.items() if not flags["match_special_tokens"] or name not in five]

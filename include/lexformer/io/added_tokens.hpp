@@ -99,10 +99,14 @@ LEXFORMER_INLINE void put_token(std::vector<std::string>& tokens, const std::str
   tokens[id] = token;
 }
 
+/// In the order in which transformers adds them.
+inline constexpr std::array named_tokens{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+
 /// The values of the files, before they become tokens.
 struct TokenValues {
   std::map<std::string, Json> named;
   Json extra = Json::array();  // or an object: names and tokens
+  Json later = Json::array();  // further ones, which are not special where added_tokens.json is read
 };
 
 LEXFORMER_INLINE TokenValues token_values(const Json& config, const Json& old_map, bool decoder) {
@@ -116,9 +120,11 @@ LEXFORMER_INLINE TokenValues token_values(const Json& config, const Json& old_ma
   for (const auto& [key, value] : old_map.items()) {
     if (key == "extra_special_tokens" && value.is_array() && values.extra.is_array()) {
       values.extra.insert(values.extra.end(), value.begin(), value.end());
-    } else if (key.ends_with("_special_tokens")) {
+    } else if (key == "extra_special_tokens") {
+      values.extra = value.empty() ? Json::array() : value;
+    } else if (key == "additional_special_tokens") {
       const bool given = config.contains("extra_special_tokens") || config.contains("additional_special_tokens");
-      if (key.starts_with("extra") || !given) values.extra = value.empty() ? Json::array() : value;
+      if (!given && !filled(old_map, "extra_special_tokens") && !value.empty()) values.later = value;
     } else {
       values.named[key] = value;
     }
@@ -133,9 +139,12 @@ LEXFORMER_INLINE TokenLists read_token_lists(const std::filesystem::path& folder
   TokenValues values = token_values(config, old_map, decoder != nullptr);
   if (values.extra.is_object()) {
     for (const auto& [key, value] : values.extra.items()) values.named[key] = value;
-    values.extra = Json::array();
+    const bool more = config.contains("extra_special_tokens") && config["extra_special_tokens"].is_object();
+    values.extra = more && config.contains("additional_special_tokens") ? config["additional_special_tokens"] : Json();
+    if (values.extra.is_null()) values.extra = Json::array();
   }
-  if (!values.extra.is_array()) fail_file(path, "the special tokens are ", shown(values.extra), ", expected a list");
+  for (const Json& value : {values.extra, values.later})
+    if (!value.is_array()) fail_file(path, "the special tokens are ", shown(value), ", expected a list");
 
   TokenLists lists;
   for (const auto& [key, value] : values.named)
@@ -150,8 +159,8 @@ LEXFORMER_INLINE TokenLists read_token_lists(const std::filesystem::path& folder
     }
   } else {
     std::set<std::string> special;
-    for (const auto& [key, token] : lists.named)
-      if (token) special.insert(token->content);
+    for (const char* key : named_tokens)
+      if (const auto found = lists.named.find(key); found != lists.named.end() && found->second) special.insert(found->second->content);
     for (const AddedToken& token : lists.extra) special.insert(token.content);
     if (path_exists(listed)) {  // of a tokenizer without tokenizer.json
       const Json tokens = parse_json(read_file(listed), listed);
@@ -163,11 +172,14 @@ LEXFORMER_INLINE TokenLists read_token_lists(const std::filesystem::path& folder
     if (root != nullptr)
       for (auto& [id, token] : added_tokens_of(*root, (folder / "tokenizer.json").string())) lists.added[id] = std::move(token);
   }
+  for (const Json& value : values.later) lists.extra.push_back(parse_added_token(value, path));
   for (auto& [key, token] : lists.named)
     for (const auto& [id, other] : lists.added)
       if (token && token->content == other.content) token = other;
   return lists;
 }
+
+LEXFORMER_INLINE bool is_plain(const AddedToken& t) { return !t.lstrip && !t.rstrip && !t.single_word && !t.normalized; }
 
 /// Gives tokens their ids.
 class TokenIds {
@@ -177,7 +189,12 @@ class TokenIds {
       if (!vocabulary.tokens[i].empty()) ids_[vocabulary.tokens[i]] = i;
   }
   bool knows(const std::string& token) const { return ids_.contains(token); }
-  bool has_added(const std::string& token) const { return added_.contains(token); }
+  /// The tokens that were added.
+  std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const auto& [name, token] : added_) all.insert(name);
+    return all;
+  }
   void skip() { ++after_; }
   void add(AddedToken token, std::optional<std::size_t> id = {}) {
     const auto [place, is_new] = ids_.emplace(token.content, after_);
@@ -210,23 +227,31 @@ class TokenIds {
 
 /// Adds the special tokens that have a name, in the order of transformers.
 LEXFORMER_INLINE void add_named_tokens(const TokenLists& lists, bool defaults, TokenIds& ids, const std::string& folder) {
-  static constexpr std::array order{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+  const auto& order = named_tokens;
   std::vector<std::string> keys(order.begin(), order.end());
   for (const auto& [key, token] : lists.named)
     if (std::find(order.begin(), order.end(), key) == order.end()) keys.push_back(key);
   const TokenizerOptions usual;
   const std::map<std::string, std::string> names{
       {"unk_token", usual.unk}, {"cls_token", usual.cls}, {"sep_token", usual.sep}, {"pad_token", usual.pad}, {"mask_token", usual.mask}};
+  // One that is in another file counts; of those here the last, but for one that is like an earlier one.
+  const auto before = ids.names();
+  std::vector<AddedToken> seen;
+  const auto known = [&](const AddedToken& token) {
+    if (before.contains(token.content) || std::find(seen.begin(), seen.end(), token) != seen.end()) return true;
+    seen.push_back(token);
+    return false;
+  };
   std::size_t own = 0;  // new tokens under names of the model's own
   for (const std::string& key : keys) {
     if (const auto found = lists.named.find(key); found != lists.named.end()) {
       const auto& token = found->second;
-      if (!token || ids.has_added(token->content)) continue;
+      if (!token || known(*token)) continue;
       if (std::find(order.begin(), order.end(), key) == order.end() && !ids.knows(token->content) && ++own == 2)
         fail_file(folder, in_quotes(key),
                   " and another special token follow the vocabulary in an unknown order; name their ids in 'added_tokens_decoder'");
       ids.add(*token);
-    } else if (const auto name = names.find(key); defaults && name != names.end() && !ids.has_added(name->second)) {
+    } else if (const auto name = names.find(key); defaults && name != names.end() && !known({.content = name->second})) {
       // transformers adds a missing one at the next id, for which there is seldom an embedding.
       if (ids.knows(name->second)) {
         ids.add({.content = name->second});
@@ -236,7 +261,7 @@ LEXFORMER_INLINE void add_named_tokens(const TokenLists& lists, bool defaults, T
     }
   }
   for (const AddedToken& token : lists.extra)
-    if (!ids.has_added(token.content)) ids.add(token);
+    if (!known(token)) ids.add(token);
 }
 
 LEXFORMER_INLINE Vocabulary add_tokens(PlainVocabulary vocabulary, const TokenLists& lists, const std::map<std::size_t, AddedToken>& first,
@@ -248,10 +273,7 @@ LEXFORMER_INLINE Vocabulary add_tokens(PlainVocabulary vocabulary, const TokenLi
 
   const auto added = ids.added();
   const auto plain = [&](const std::string& name) {
-    return std::any_of(added.begin(), added.end(), [&](const auto& item) {
-      const AddedToken& t = item.second;
-      return t.content == name && !t.lstrip && !t.rstrip && !t.single_word && !t.normalized;
-    });
+    return std::any_of(added.begin(), added.end(), [&](const auto& item) { return item.second.content == name && is_plain(item.second); });
   };
   std::set<std::string> five;
   for (const std::string& name : {options.unk, options.cls, options.sep, options.pad, options.mask})
