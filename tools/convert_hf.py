@@ -464,16 +464,17 @@ def parse_bin(content, path):
     check(old or zipfile.is_zipfile(io.BytesIO(content)), path, "is no file of torch.save: neither a zip file nor the pickles of PyTorch before 1.6")
     try:
         tensors, data = (read_old if old else read_zip)(content, path)
+        check(isinstance(tensors, dict), path, "holds no dictionary of tensors")
+        for key in ("state_dict", "model_state_dict", "model"):
+            if isinstance(tensors.get(key), dict):
+                print("%s: took the tensors of %r" % (one_line(path), key))
+                tensors = tensors[key]
+                break
+        tensors = dict(tensors.items())  # a pickle can give an OrderedDict other members
     except Stop:
         raise
     except Exception as error:  # a damaged pickle or zip raises almost anything
         raise Stop(3, "%s: is damaged: %s: %.200s" % (path, type(error).__name__, error))
-    check(isinstance(tensors, dict), path, "holds no dictionary of tensors")
-    for key in ("state_dict", "model_state_dict", "model"):
-        if isinstance(tensors.get(key), dict):
-            print("%s: took the tensors of %r" % (one_line(path), key))
-            tensors = tensors[key]
-            break
     for name, tensor in tensors.items():
         check(is_text(name), path, "the name %s is no text in UTF-8" % shown(name))
         check(isinstance(tensor, Later), path, "%s is no tensor" % shown(name))

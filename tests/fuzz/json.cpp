@@ -2,6 +2,8 @@
 // JSON and what is read from it: settings of models, tokenizers and runs. Accepted input is unchanged after writing.
 #include "lexformer/io/json.hpp"
 #include "fuzz/fuzz.hpp"
+#include "lexformer/io/added_tokens.hpp"
+#include "lexformer/io/folder_keys.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
@@ -27,7 +29,11 @@ void check_settings(std::string_view text, Parse parse) {
 }
 
 void check_tokenizer(std::string_view text) {
-  const TokenizerFile file = detail::parse_tokenizer_file(text, "input");
+  const Json root = parse_json(text, "input");
+  TokenizerFile file;
+  auto plain = detail::parse_tokenizer_file(root, text.size(), true, file.options, "input");
+  const auto added = detail::added_tokens_of(root, "input");
+  file.vocabulary = detail::add_tokens(std::move(plain), {}, added, false, file.options, "input");
   const Vocabulary again = parse_vocabulary_text(vocabulary_text(file.vocabulary), "again");
   fuzz::require(again.tokens() == file.vocabulary.tokens(), "a vocabulary is not the same after writing");
   WordPieceTokenizer(file.vocabulary, file.options).encode("a caf\xC3\xA9 [MASK]", 8);
@@ -46,8 +52,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (kind == 3) check_settings(text, parse_trainer_state);
     if (kind == 4) check_tokenizer(text);
     if (kind == 5) {
+      const Json config = parse_json(text, "input");
+      check_keys(config, "tokenizer_config.json", "input");
       TokenizerOptions options;
-      detail::parse_tokenizer_config(text, "input", options);
+      detail::add_tokens({{"[UNK]", "a"}, 2}, detail::read_token_lists("none", config, nullptr), {}, true, options, "input");
     }
     if (kind == 6) {
       const TokenizerOptions options = parse_tokenizer_json(parse_json(text, "input"), "input");
