@@ -94,21 +94,23 @@ class Labels {
   Labels(std::string path, const std::shared_ptr<const lx::RecordPairs>& records)
       : path_(std::move(path)), records_(*records), text_(header) {
     if (!lx::path_exists(path_)) return;
-    const std::string found = lx::read_file(path_);
-    std::string_view first = std::string_view(found).substr(0, found.find('\n'));
-    if (first.starts_with("\xEF\xBB\xBF")) first.remove_prefix(3);
-    if (first.ends_with('\r')) first.remove_suffix(1);
-    if (lx::cat(first, "\n") != header)
+    // A spreadsheet may have saved the file in its own form: what follows is written as this program writes it.
+    const std::string saved = lx::read_file(path_);
+    const auto lines = lx::detail::split_lines(saved);
+    std::string first(lines.empty() ? "" : lines[0]);
+    for (char& c : first)
+      if (c == ';' || c == '\t') c = ',';
+    if (first + '\n' != header)
       lx::fail_file(path_, "does not begin with the line ltable_id,rtable_id,label; --out continues a file of labels or writes a new one");
-    if (found.find('\n') == found.npos || found.find_first_not_of("\r\n", found.find('\n')) == found.npos) return;
+    if (lines.size() == 1) return;
     lx::TableOptions table;
     table.records = records;
     for (const auto& row : lx::read_pairs(path_, table).rows) {
-      if (!lx::find_label(row.label, {"0", "1"}))
-        lx::fail_file(lx::cat(path_, ":", row.line), "the label is ", lx::in_quotes(row.label), ", expected 0 or 1");
+      const auto label = lx::find_label(row.label, {"0", "1"});
+      if (!label) lx::fail_file(lx::cat(path_, ":", row.line), "the label is ", lx::in_quotes(row.label), ", expected 0 or 1");
       const program::RecordPair pair{records_.left_place(row.left_id, path_), records_.right_place(row.right_id, path_)};
       known_.insert(key(pair));
-      append(pair, row.label == "1");  // in our form, whatever program saved the file
+      append(pair, *label == 1);
     }
   }
 

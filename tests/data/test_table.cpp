@@ -163,6 +163,9 @@ TEST_CASE("the separator: that of the first line, of the option, or of a header 
   CHECK(rows("left\tright\tlabel\n\"a\"\tb\t1\n", TableFormat::tsv) == Rows{"\"a\"|b|1|2"});
   refused("left\tright\tlabel\n\"a\nb\"\tc\t1\n", TableFormat::tsv, "the row has 1 column, expected 3 as in the rows above");
   refused("left\tright\tlabel\nb\t\"c\n\"\t1\n", TableFormat::tsv, "a field begins with a quote", {.flags = true});
+  // Without a header, quotes are text, and spaces separate nothing if tabs do.
+  CHECK(rows("\"a b\"\t\"c\"\t\"1\"\n", TableFormat::tsv, {.ids = true}) == Rows{"\"a b\"|\"c\"|\"1\"|1"});
+  CHECK(rows("\"\"\"a\tb\",\"\"\"c\td\",\"\"\"\"\n", TableFormat::csv) == Rows{"\"a\tb|\"c\td|\"|1"});
   // Tabs in a .csv need no header, semicolons do: they may be text.
   CHECK(rows("a, b\tc\t1\n", TableFormat::csv) == Rows{"a, b|c|1|1"});
   CHECK(rows("a; b\nc; d\n", TableFormat::csv, {.labels = false, .texts = 1}) == Rows{"a; b|||1", "c; d|||2"});
@@ -225,6 +228,7 @@ TEST_CASE("jsonl") {
   refused("{\"left\": \"a\", \"right\": \"b\", \"label\": 1}\n{\"left\": \"a\"}", TableFormat::jsonl, "x: line 2: there is no key 'right'");
   refused("{\"left\": 1, \"right\": \"b\", \"label\": 1}", TableFormat::jsonl, "x: line 1: 'left' is number, expected a text");
   CHECK(rows("{\"left\": null, \"right\": \"b\", \"label\": 1.50}", TableFormat::jsonl) == Rows{"|b|1.50|1"});
+  refused("{\"left\" 1}", TableFormat::jsonl, "x: line 1: not JSON: column 9: syntax error");
   refused("[1]", TableFormat::jsonl, "x: line 1: expected a JSON object, found array");
   refused("{\"left\": \"a\"\n", TableFormat::jsonl,
           "x: line 1: not JSON: the line ends inside an object; a .jsonl has one object in each line");

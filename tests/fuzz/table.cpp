@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "fuzz/fuzz.hpp"
+#include "lexformer/data/labels.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/tables/records.hpp"
 

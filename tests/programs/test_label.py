@@ -94,6 +94,14 @@ class Label(Refusals, unittest.TestCase):
         self.assertNotIn("pair 1 of 6", again.stdout)
         self.assertIn("labels.csv: 6 labels, 0 pairs without one", again.stderr)
         self.assertEqual([row[2] for row in rows_of(out)], ["label", "1", "0", "1", "1", "1", "1"])
+        # A file that a spreadsheet has saved is continued.
+        saved = out.read_text()
+        out.write_bytes(b"\xef\xbb\xbf" + saved.replace("\n", "\r\n").encode())
+        self.assertIn("labels.csv: 6 labels", label("").stderr)
+        out.write_text(saved.splitlines()[0].replace(",", ";") + "\n" + ";".join(f'"{cell}"' for cell in rows[1][:2]) + ";1.0\n")
+        self.assertEqual(label("n\n").returncode, 0)
+        self.assertEqual(rows_of(out), [["ltable_id", "rtable_id", "label"], [*rows[1][:2], "1"], [*rows[2][:2], "0"]])
+        out.write_text(saved)
         # The file is what train_matcher and candidates read.
         recall = program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title,note", "--matches", out)
         self.assertIn("5 of 5 matches among them", recall.stdout)

@@ -613,7 +613,7 @@ class Programs(Refusals, unittest.TestCase):
     def test_rows_before_a_bad_one_are_scored(self):
         done = program("score_pairs", "--model", self.trained / "model.lxf", "--window", 4, text="a\tb\n" * 9 + "no tab\n")
         self.refused(3, done, "line 10")
-        self.assertEqual(len(done.stdout.split()), 8)  # the windows that were full
+        self.assertEqual(len(done.stdout.split()), 9)  # the rows before it
 
     def test_an_untrained_model_has_the_rows_that_its_config_asks_for(self):
         config, model = self.folder / "rows.json", self.folder / "rows.lxf"

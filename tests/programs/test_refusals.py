@@ -213,6 +213,8 @@ class Refusals(unittest.TestCase):
         for more, count in ((["--columns", "name_a,name_b"], 1), (["--header", "yes"], 1), (["--header", "no"], 2)):
             self.assertEqual(len(program("score_pairs", *score, "csv", *more, text="name_a,name_b\ncamera,kamera\n").stdout.split()), count)
         self.refused(3, program("score_pairs", *score, "csv", text="camera;kamera\n"), "give --delimiter semicolon")
+        self.refused(2, program("score_pairs", *score, "csv", "--skip-label", "-", text="a,b\n"), "--skip-label: the labels are not read")
+        self.refused(2, program("score_pairs", *score, "jsonl", "--delimiter", "tab", text="{}\n"), "--delimiter", "no columns to separate")
         self.refused(3, program("score_pairs", *score, "csv", "--columns", "nmae_a,name_b", text="name_a,name_b\n"), "did you mean 'name_a'?")
         folder = os.open("/", os.O_RDONLY)
         self.refused(3, program("score_pairs", *score, "tsv", stdin=folder, input=None), "standard input")

@@ -73,7 +73,7 @@ struct JsonRowParser : JsonCheck {
   JsonRow row{};
   JsonField* field = nullptr;
 
-  JsonRowParser(std::string_view text, const std::string& file, JsonLimits given) : JsonCheck(file, given), line(text) {}
+  JsonRowParser(std::string_view text, const std::string& file, JsonLimits given) : JsonCheck(file, given), line(text) { one_line = true; }
 
   void begin_value() {
     if (keys.empty()) return;

@@ -72,9 +72,11 @@ class RowReader {
   /// The same without blank lines. A line of .jsonl is left in text_.
   bool read_filled();
 
-  /// Splits the first row anew by tabs, semicolons or bars, if `fits` holds for its fields then, but not now. Tabs are split without quotes
-  /// if that fits. spaces: also by spaces.
-  void find_separator(const std::function<bool(const Fields& fields, char separator)>& fits, bool spaces = false);
+  /// Whether a first row with these fields has the columns that are read: by their names, which leave no doubt, or by their number.
+  enum class Fit { no, by_number, by_names };
+  /// Splits the first row anew by another separator, if its fields fit better then. Tabs are split without quotes if that fits. spaces:
+  /// also by spaces.
+  void find_separator(const std::function<Fit(const Fields& fields, char separator)>& fits, bool spaces = false);
 
   std::istream* in_;
   std::string where_;
@@ -231,20 +233,24 @@ LEXFORMER_INLINE bool RowReader::read_filled() {
   return true;
 }
 
-LEXFORMER_INLINE void RowReader::find_separator(const std::function<bool(const Fields& fields, char separator)>& fits, bool spaces) {
-  if (found_ || line_ != last_line_ || fits(fields_, separator_)) return;
-  const Fields now = fields_;
-  const std::pair had(separator_, quotes_);
-  for (const auto& [separator, quotes] : {std::pair('\t', false), std::pair('\t', true), std::pair(';', true), std::pair('|', true),
-                                          std::pair(',', true), std::pair(' ', false)}) {
-    if (std::pair(separator, quotes) == had || (separator == ' ' && !spaces)) continue;
-    separator_ = separator;
-    quotes_ = quotes;
-    found_ = split(true) && fields_.size() > 1 && fits(fields_, separator);
-    if (found_) return;
+LEXFORMER_INLINE void RowReader::find_separator(const std::function<Fit(const Fields& fields, char separator)>& fits, bool spaces) {
+  if (found_ || line_ != last_line_) return;
+  std::pair best(separator_, quotes_);
+  Fit fit = fits(fields_, separator_);
+  const auto own = best;
+  for (const auto& other : {std::pair('\t', false), std::pair('\t', true), std::pair(';', true), std::pair('|', true), std::pair(',', true),
+                            std::pair(' ', false)}) {
+    if (fit == Fit::by_names || other == own || (other.first == ' ' && !spaces)) continue;
+    std::tie(separator_, quotes_) = other;
+    if (!split(true) || fields_.size() < 2) continue;
+    if (const Fit found = fits(fields_, separator_); found > fit) {
+      fit = found;
+      best = other;
+    }
   }
-  std::tie(separator_, quotes_) = had;
-  fields_ = now;
+  found_ = best != own;
+  std::tie(separator_, quotes_) = best;
+  split();
 }
 
 LEXFORMER_INLINE bool RowReader::split(bool one_line) {

@@ -89,7 +89,7 @@ class PairReader : private RowReader {
   /// Whether columns are given by name.
   bool named() const;
   /// Whether a first row with these fields has the columns that are read.
-  bool fits(const Fields& fields, char separator) const;
+  Fit fits(const Fields& fields, char separator) const;
   /// The place of a column that is given by name or number. what: for the message that it is missing.
   std::size_t place(const std::string& given, const std::string& what, const std::string& advice = "") const;
 
@@ -212,7 +212,7 @@ LEXFORMER_INLINE const char* PairReader::no_usual() const {
   return options_.texts == 1 ? "no columns 'text' and 'label'" : "no columns 'left' and 'right'";
 }
 
-LEXFORMER_INLINE bool PairReader::fits(const Fields& fields, char separator) const {
+LEXFORMER_INLINE RowReader::Fit PairReader::fits(const Fields& fields, char separator) const {
   std::vector<std::string> names;
   for (const auto& field : fields) names.emplace_back(without_spaces(field));
   std::size_t most = options_.columns.empty() ? needed() : 0;  // number of a column
@@ -225,14 +225,12 @@ LEXFORMER_INLINE bool PairReader::fits(const Fields& fields, char separator) con
   };
   for (std::size_t i = 0; i < std::min(needed(), options_.columns.size()); ++i) look(options_.columns[i]);
   for (const auto& given : options_.keep) look(given);
-  if (!all) return false;
+  if (!all) return Fit::no;
   const bool header = options_.header != TableHeader::no && (named() || !known(names).left.empty());
-  if (header && !(options_.columns.empty() && known(names).left.empty())) return most <= fields.size();
-  // Without names, only tabs and, between ids, spaces leave no doubt. The separator of the format stays where it gives enough columns.
+  if (header && !(options_.columns.empty() && known(names).left.empty())) return most <= fields.size() ? Fit::by_names : Fit::no;
+  // Without names, the separator of the format stays where it gives enough columns; only tabs and, between ids, spaces take its place.
   const bool own = separator == (format_ == TableFormat::tsv ? '\t' : ',');
-  const bool quoted = std::all_of(fields.begin(), fields.end(), [](const std::string& field) { return field.starts_with('"'); });
-  if (own) return !quoted && most <= fields.size() && (most > 1 || fields.size() > 1);
-  return (separator == '\t' || separator == ' ') && most > 1 && most <= fields.size();
+  return (own || separator == '\t' || separator == ' ') && most > 1 && most <= fields.size() ? Fit::by_number : Fit::no;
 }
 
 LEXFORMER_INLINE std::size_t PairReader::place(const std::string& given, const std::string& what, const std::string& advice) const {

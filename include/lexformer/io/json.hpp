@@ -41,6 +41,7 @@ struct JsonCheck : nlohmann::json_sax<Json> {
   JsonLimits limits;
   std::vector<std::set<std::string>> keys{};  // keys seen so far, per open object or array
   std::size_t events = 0;
+  bool one_line = false;  // the text is a line of a file, which `where` names
 
   JsonCheck(const std::string& file, JsonLimits given) : where(file), limits(given) {}
   bool count() {
@@ -77,6 +78,7 @@ struct JsonCheck : nlohmann::json_sax<Json> {
     const std::string reason = json_reason(error);
     std::string_view message = reason;
     if (message.starts_with("parse error at ")) message.remove_prefix(15);
+    if (one_line && message.starts_with("line 1, ")) message.remove_prefix(8);
     fail_file(where, "not JSON: ", message.substr(0, message.find("; last read")));
   }
 };

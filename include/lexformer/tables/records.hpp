@@ -109,7 +109,8 @@ LEXFORMER_INLINE bool RecordReader::next(Record& record) try {
 
 LEXFORMER_INLINE void RecordReader::read_header() {
   find_separator([&](const Fields& fields, char) {
-    return std::any_of(fields.begin(), fields.end(), [&](const std::string& field) { return without_spaces(field) == id_; });
+    const bool found = std::any_of(fields.begin(), fields.end(), [&](const std::string& field) { return without_spaces(field) == id_; });
+    return found ? Fit::by_names : Fit::no;
   });
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     fields_[i] = without_spaces(fields_[i]);
