@@ -9,6 +9,8 @@ comparison; exit code 1 if anything differs.
 """
 import argparse
 import ctypes
+import datetime
+import decimal
 import subprocess
 import sys
 import tempfile
@@ -54,7 +56,11 @@ def compare(name, round_trip, reader, table, column='id'):
         return report(name, False, f'status {status}')
     rows = len(table[column])
     want = {'id': [text(v) for v in table[column]], **{k: [text(v) for v in values] for k, values in table.items() if k != column},
-            'line': [float(i + 1) for i in range(rows)], 'odd': [i % 2 == 0 for i in range(rows)]}
+            'line': [i + 1 for i in range(rows)], 'half': [(i + 1) / 2 if i % 2 == 0 else None for i in range(rows)],
+            'odd': [i % 2 == 0 for i in range(rows)],
+            'words': [[{'text': text(table[column][i]), 'place': k} for k in range((i + 1) % 3)] for i in range(rows)]}
+    if back.validate(full=True) is not None or str(back.schema.field('line').type) != 'int64':
+        return report(name, False, back.schema)
     got = back.to_pydict()
     report(name, got == want, [(k, g, w) for k in want for g, w in zip(got.get(k, []), want[k]) if g != w][:3] or list(got))
 
@@ -81,8 +87,16 @@ def main():
         compare('Polars', round_trip, polars.DataFrame(table).to_arrow().to_reader(), table)
         found = duckdb.sql(f"select id, name, price from '{folder}/a.parquet' where id % 10 = 3 order by id")
         compare('DuckDB', round_trip, found.to_arrow_reader(100), {k: [v for i, v in enumerate(table[k]) if i % 10 == 3] for k in ('id', 'name', 'price')})
-        dates = pa.table({'id': [1], 'day': pa.array([1], pa.date32())})
-        report('a date is refused', round_trip(dates.to_reader(), 'id')[1] == 3)
+        moments = [datetime.datetime(1, 1, 1), datetime.datetime(1969, 12, 31, 23, 59, 59), datetime.datetime(2024, 2, 29, 13, 5, 7)]
+        amounts = [decimal.Decimal('-0.05'), decimal.Decimal('12345678901234567890.10'), decimal.Decimal('0.00')]
+        times = pa.table({'id': [1, 2, 3], 'day': pa.array([m.date() for m in moments]), 'time': pa.array([m.time() for m in moments]),
+                          'moment': pa.array(moments, pa.timestamp('us')), 'amount': pa.array(amounts, pa.decimal128(30, 2)),
+                          'large': pa.array(amounts, pa.decimal256(60, 2))})
+        compare('pyarrow, dates, times and decimals', round_trip, times.to_reader(),
+                {'id': [1, 2, 3], 'day': [m.date() for m in moments], 'time': [m.time() for m in moments],
+                 'moment': [m.isoformat() for m in moments], 'amount': amounts, 'large': amounts})
+        lists = pa.table({'id': [1], 'tags': [['a']]})
+        report('a list is refused', round_trip(lists.to_reader(), 'id')[1] == 3)
 
         # Pipes: the same candidates from a Parquet file as from .csv.
         names = {'id': list(range(300)), 'name': [f'camera {i} {chr(97 + i % 26) * 3}' for i in range(300)]}
@@ -92,7 +106,7 @@ def main():
         lines = f'''python3 -c "import polars; polars.read_parquet('{folder}/names.parquet').write_ndjson('/dev/stdout')"'''
         wanted = subprocess.run([options.bin / 'lexformer', 'candidates', folder / 'names.csv', '--out', folder / 'want.csv'], capture_output=True, text=True)
         for name, command in (('a pipe from DuckDB', select), ('a pipe from Polars', lines)):
-            shell = f'PATH={Path(sys.executable).parent}:$PATH; {options.bin}/candidates <({command}) --out {folder}/got.csv'
+            shell = f'PATH={Path(sys.executable).parent}:$PATH; {options.bin}/lexformer candidates <({command}) --out {folder}/got.csv'
             done = subprocess.run(['bash', '-c', shell], capture_output=True, text=True)
             report(name, wanted.returncode == done.returncode == 0 and (folder / 'got.csv').read_bytes() == (folder / 'want.csv').read_bytes(), done.stderr)
     return 1 if failures else 0
