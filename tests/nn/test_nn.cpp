@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "../support/error_message.hpp"
+#include "../support/fork.hpp"
 #include "../support/random_tensor.hpp"
 #include "lexformer/nn/activation.hpp"
 #include "lexformer/nn/embedding.hpp"
@@ -227,6 +229,30 @@ TEST_CASE("packed weights: layers of another number, errors leave nothing behind
   for (auto& thread : threads) thread.join();
   for (const auto& f : found) CHECK(f == found[0]);
 }
+
+#if defined(LEXFORMER_TEST_FORK)
+TEST_CASE("packed weights: a forked child does not wait for another thread of its parent that packs") {
+  if (!multiplies_bfloat16()) return;
+  const PackedWeights<bfloat16, Cpu> packed;
+  Var weight(test::random_tensor<bfloat16>({512, 512}, 1));
+  std::atomic<bool> begun{false}, done{false};
+  std::thread other([&] {
+    const NoGrad no_grad;
+    while (!done) {
+      weight.mutable_value().touch();
+      packed.of({weight}, {{}});
+      begun = true;
+    }
+  });
+  while (!begun) std::this_thread::yield();
+  const NoGrad no_grad;
+  bool right = true;
+  for (int i = 0; i < 5 && right; ++i) right = test::in_child([&] { return packed.of({weight}, {{}})->outputs() == 512; });
+  done = true;
+  other.join();
+  CHECK(right);
+}
+#endif
 
 TEST_CASE("pool: the first token, the mean or the maximum of each sequence, or all tokens") {
   const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{2, 1});
