@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The files of tools/make_golden*.py, and comparisons with them.
+// The files of tests/oracles/make_golden*.py, and comparisons with them.
 #pragma once
 
 #include <cmath>

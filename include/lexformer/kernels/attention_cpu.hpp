@@ -146,22 +146,7 @@ class AttentionBlock {
     if (dscores != nullptr) for_cells([&](std::size_t cell, std::size_t e) { g_[e] += dscores[cell]; });
     // g_ is now the gradient of the scores.
 
-    for (std::size_t l = 0; l < a_.lookups.size(); ++l) {
-      if (grads.lookups[l] == nullptr) continue;
-      T* to = grads.lookups[l] + h_ * a_.lookups[l].levels;
-      const std::uint16_t* code = a_.lookups[l].code + pair_;
-      for_cells([&](std::size_t cell, std::size_t e) {
-        if (code[cell] == 0 && !a_.maps_are_scores) return;
-        to[code[cell]] += g_[e];
-        if (!a_.maps_are_scores) to[0] -= g_[e];  // the gradients of a row of scores sum to 0
-      });
-    }
-    if (grads.position_bias != nullptr)
-      for (std::size_t i = 0; i < n_; ++i)
-        for (std::size_t j = 0; j < n_; ++j) grads.position_bias[(h_ * a_.bias_length + i) * a_.bias_length + j] += g_[i * room_ + j];
-    const std::size_t first = h_ * a_.pairs + pair_;
-    if (grads.pair_bias != nullptr) for_cells([&](std::size_t cell, std::size_t e) { grads.pair_bias[first + cell] = g_[e]; });
-    if (grads.gate != nullptr) for_cells([&](std::size_t cell, std::size_t e) { grads.gate[first + cell] = g_[e] * ungated_[e]; });
+    add_bias_grads(grads);
     if (a_.gate != nullptr) multiply_rows(g_, a_.gate + pair_);
 
     const In* const g = factor(g_);
@@ -192,6 +177,25 @@ class AttentionBlock {
   }
 
  private:
+  /// Adds the gradients of lookup tables, position bias, pair bias and gate, from the gradient of the scores.
+  void add_bias_grads(const AttentionGrads<T>& grads) {
+    for (std::size_t l = 0; l < a_.lookups.size(); ++l) {
+      if (grads.lookups[l] == nullptr) continue;
+      T* to = grads.lookups[l] + h_ * a_.lookups[l].levels;
+      const std::uint16_t* code = a_.lookups[l].code + pair_;
+      for_cells([&](std::size_t cell, std::size_t e) {
+        if (code[cell] == 0 && !a_.maps_are_scores) return;
+        to[code[cell]] += g_[e];
+        if (!a_.maps_are_scores) to[0] -= g_[e];  // the gradients of a row of scores sum to 0
+      });
+    }
+    if (grads.position_bias != nullptr)
+      for (std::size_t i = 0; i < n_; ++i)
+        for (std::size_t j = 0; j < n_; ++j) grads.position_bias[(h_ * a_.bias_length + i) * a_.bias_length + j] += g_[i * room_ + j];
+    const std::size_t first = h_ * a_.pairs + pair_;
+    if (grads.pair_bias != nullptr) for_cells([&](std::size_t cell, std::size_t e) { grads.pair_bias[first + cell] = g_[e]; });
+    if (grads.gate != nullptr) for_cells([&](std::size_t cell, std::size_t e) { grads.gate[first + cell] = g_[e] * ungated_[e]; });
+  }
   void fill_mask() {
     mask_.resize(n_ * n_);
     a_.dropout.fill(h_ * a_.pairs + pair_, n_ * n_, mask_.data());

@@ -263,6 +263,17 @@ void Pretrained<T, Dev>::plug_in(std::shared_ptr<EmbeddingPlug<T, Dev>> plug) {
     if (is_of_plug(p.name)) new_tensors_.push_back(p.name);
 }
 
+namespace detail {
+inline void refuse_unused(const std::string& path, const std::vector<std::string>& names, const char* what) {
+  if (names.empty()) return;
+  std::vector<std::string> first;
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) first.push_back(in_quotes(names[i]));
+  fail_file(path, "holds ", what,
+            " that this model does not use, so its scores would not be those of the model that was trained: ", join(first),
+            names.size() > 3 ? cat(" and ", names.size() - 3, " more") : "");
+}
+}  // namespace detail
+
 template <class T, class Dev>
 void Pretrained<T, Dev>::load_state() {
   encoder_->add_other_terms(init_);
@@ -285,7 +296,6 @@ void Pretrained<T, Dev>::load_state() {
       std::erase_if(parameters, [&, name = slot.weight(i)](const auto& p) { return p.name == name; });
     }
   const Architecture& architecture = parsed_.architecture();
-
   // Parameters of terms whose options differ from the file's are not always reused.
   std::vector<std::pair<NamedFactory<T, Dev>, NamedFactory<T, Dev>>> changed;  // current, in the file
   for (const auto& now : encoder_->factories())
@@ -311,16 +321,8 @@ void Pretrained<T, Dev>::load_state() {
     std::erase_if(unused_tensors_, [&](const std::string& name) {
       return is_head_tensor(architecture, name) || (idle_table && name.ends_with(".position_embeddings.weight"));
     });
-    const auto refuse = [&](const std::vector<std::string>& names, const char* what) {
-      if (names.empty()) return;
-      std::vector<std::string> first;
-      for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) first.push_back(in_quotes(names[i]));
-      fail_file(path_, "holds ", what,
-                " that this model does not use, so its scores would not be those of the model that was trained: ", join(first),
-                names.size() > 3 ? cat(" and ", names.size() - 3, " more") : "");
-    };
-    refuse(unused_tensors_, "tensors");
-    refuse(unused_config_, "keys of the config");
+    detail::refuse_unused(path_, unused_tensors_, "tensors");
+    detail::refuse_unused(path_, unused_config_, "keys of the config");
   }
   std::erase_if(parameters, [&](const auto& p) {
     if (!may_stay(p)) return false;

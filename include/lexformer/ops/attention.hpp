@@ -89,6 +89,33 @@ struct AttentionResult {
 
 namespace detail {
 
+/// Checks and adds the lookup and relative tables of the terms.
+template <class T, class Dev>
+void add_tables(AttentionArgs<T>& args, const Offsets& offsets, const ScoreTerms<T, Dev>& terms) {
+  const std::size_t heads = args.heads, d = args.width / heads, longest = args.longest;
+  for (const auto& l : terms.lookups) {
+    if (l.table.shape().rank() != 2 || l.table.dim(0) != heads)
+      fail("attention", "a lookup table must be (", heads, ", R), got ", l.table.shape());
+    if (l.codes.size() != offsets.pairs())
+      fail("attention", "a lookup has ", l.codes.size(), " codes for ", offsets.pairs(), " token pairs");
+    if (!l.codes.within(l.table.dim(1)))
+      for (const std::uint16_t c : l.codes.to_vector())
+        if (c >= l.table.dim(1)) fail("attention", "code ", c, " is out of range for a lookup table ", l.table.shape());
+    args.lookups.push_back({l.table.value().data(), l.table.dim(1), l.codes.data()});
+  }
+  for (const auto& r : terms.relatives) {
+    const Shape& t = r.table.shape();
+    if (t.rank() != 3 || (t[0] != 1 && t[0] != heads) || t[2] != d)
+      fail("attention", "a relative table must be (1 or ", heads, ", R, ", d, "), got ", t);
+    if (r.bucket.size() + 1 != 2 * longest)
+      fail("attention", "a relative term has ", r.bucket.size(), " buckets; the longest sequence needs ", 2 * longest - 1);
+    if (!r.bucket.within(t[1]))
+      for (const std::int32_t b : r.bucket.to_vector())
+        if (b < 0 || static_cast<std::size_t>(b) >= t[1]) fail("attention", "bucket ", b, " is out of range for a relative table ", t);
+    args.relatives.push_back({r.key_side, r.table.value().data(), t[0], t[1], r.bucket.data(), r.scale});
+  }
+}
+
 /// Checks all shapes and collects the pointers that the kernel reads.
 template <class T, class Dev>
 AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, std::size_t heads, const ScoreTerms<T, Dev>& terms,
@@ -111,27 +138,7 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
   args.qkv = qkv.value().data();
   args.dropout = options.dropout;
   args.maps_are_scores = options.attentions == Attentions::scores;
-  for (const auto& l : terms.lookups) {
-    if (l.table.shape().rank() != 2 || l.table.dim(0) != heads)
-      fail("attention", "a lookup table must be (", heads, ", R), got ", l.table.shape());
-    if (l.codes.size() != offsets.pairs())
-      fail("attention", "a lookup has ", l.codes.size(), " codes for ", offsets.pairs(), " token pairs");
-    if (!l.codes.within(l.table.dim(1)))
-      for (const std::uint16_t c : l.codes.to_vector())
-        if (c >= l.table.dim(1)) fail("attention", "code ", c, " is out of range for a lookup table ", l.table.shape());
-    args.lookups.push_back({l.table.value().data(), l.table.dim(1), l.codes.data()});
-  }
-  for (const auto& r : terms.relatives) {
-    const Shape& t = r.table.shape();
-    if (t.rank() != 3 || (t[0] != 1 && t[0] != heads) || t[2] != d)
-      fail("attention", "a relative table must be (1 or ", heads, ", R, ", d, "), got ", t);
-    if (r.bucket.size() + 1 != 2 * longest)
-      fail("attention", "a relative term has ", r.bucket.size(), " buckets; the longest sequence needs ", 2 * longest - 1);
-    if (!r.bucket.within(t[1]))
-      for (const std::int32_t b : r.bucket.to_vector())
-        if (b < 0 || static_cast<std::size_t>(b) >= t[1]) fail("attention", "bucket ", b, " is out of range for a relative table ", t);
-    args.relatives.push_back({r.key_side, r.table.value().data(), t[0], t[1], r.bucket.data(), r.scale});
-  }
+  add_tables(args, offsets, terms);
   if (terms.position_bias.defined()) {
     const Shape& b = terms.position_bias.shape();
     if (b.rank() != 3 || b[0] != heads || b[1] != b[2] || b[1] < longest)
@@ -159,6 +166,17 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
   return args;
 }
 
+/// For each head the row of its map among the requested ones, or -1; empty if no maps are requested.
+template <class Dev>
+Indices<std::int32_t, Dev> rows_of_maps(const AttentionOptions& options, std::size_t heads) {
+  if (options.attentions == Attentions::none) return {};
+  std::vector<std::int32_t> row(heads, -1);
+  const bool all = options.attention_heads.empty();
+  std::int32_t next = 0;
+  for (std::size_t i = 0; i < (all ? heads : options.attention_heads.size()); ++i) row[all ? i : options.attention_heads[i]] = next++;
+  return row;
+}
+
 }  // namespace detail
 
 /// Computes attention with the terms, as defined at the top of this file.
@@ -172,16 +190,11 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
   const DeviceOffsets<Dev> begins = offsets.on<Dev>();
   args.token_begin = begins.token.data();
   args.pair_begin = begins.pair.data();
-  std::size_t map_rows = 0;
-  Indices<std::int32_t, Dev> map_row;
-  if (options.attentions != Attentions::none) {
-    std::vector<std::int32_t> row(heads, -1);
-    const bool all = options.attention_heads.empty();
-    for (std::size_t i = 0; i < (all ? heads : options.attention_heads.size()); ++i)
-      row[all ? i : options.attention_heads[i]] = static_cast<std::int32_t>(map_rows++);
-    map_row = row;
-    args.map_row = map_row.data();
-  }
+  const auto map_row = detail::rows_of_maps<Dev>(options, heads);
+  const std::size_t map_rows = options.attentions == Attentions::none ? 0
+                               : options.attention_heads.empty()      ? heads
+                                                                      : options.attention_heads.size();
+  if (map_rows > 0) args.map_row = map_row.data();
   Tensor<T, Dev> context({args.tokens, args.width}), attentions({map_rows, args.pairs});
   Tensor<accumulate_t<T>, Dev> logsumexp({args.tokens, heads});
   Kernels<Dev>::attention(args, context.mutable_data(), logsumexp.mutable_data(), attentions.mutable_data());
