@@ -19,9 +19,10 @@ using Rankings = std::vector<std::vector<lx::RankedDocument>>;
 /// The relevance of documents for queries by their places.
 using Labels = std::vector<std::unordered_map<std::size_t, double>>;
 
-/// Reads rows of a query's id, a document's id and a relevance; one below 0 is 0.
+/// Reads rows of a query's id, a document's id and a relevance; one below 0 is 0. sample: a document that is not there has a place behind
+/// the others.
 Labels read_labels(const std::string& file, const std::vector<std::string>& columns, const program::Texts& queries,
-                   const program::Texts& documents, lx::Delimiter delimiter) {
+                   const program::Texts& documents, lx::Delimiter delimiter, bool sample) {
   lx::TableOptions table;
   table.columns = columns;
   table.ids = table.judgements = true;
@@ -31,7 +32,9 @@ Labels read_labels(const std::string& file, const std::vector<std::string>& colu
   Labels labels(queries.texts.size());
   for (std::size_t i = 0; i < relevance.size(); ++i) {
     const std::string where = lx::cat(file, ": line ", rows.rows[i].line);
-    labels[queries.place(rows.rows[i].left, where)][documents.place(rows.rows[i].right, where)] = std::max(relevance[i], 0.0);
+    const std::string& id = rows.rows[i].right;
+    const std::size_t document = sample && !documents.places.contains(id) ? documents.texts.size() + i : documents.place(id, where);
+    labels[queries.place(rows.rows[i].left, where)][document] = std::max(relevance[i], 0.0);
   }
   return labels;
 }
@@ -89,6 +92,7 @@ class Rank final : public program::Command {
     v.list("label_columns", label_columns_, "their columns in --labels (default: left, right, label, else the first three)")
         .split_at(',')
         .needs("labels");
+    v.flag("sample", sample_, "--documents are a sample: documents of --labels that are not among them count as not found").needs("labels");
     v.output("out", out_, "write the ranking to a .csv or .jsonl file (default: .csv to standard output, unless --labels is given)")
         .shown_as("F.csv");
     v.size("batch", batch_, 1, "pairs or texts per batch");
@@ -103,7 +107,7 @@ class Rank final : public program::Command {
     const auto queries = queries_path_.empty() ? program::Texts{"--query", {"1"}, {query_}, {{"1", 0}}}
                                                : program::read_texts(queries_path_, query_column_, query_id_, delimiter_);
     std::optional<Labels> labels;  // read first, so that a bad file is reported early
-    if (!labels_path_.empty()) labels = read_labels(labels_path_, label_columns_, queries, documents, delimiter_);
+    if (!labels_path_.empty()) labels = read_labels(labels_path_, label_columns_, queries, documents, delimiter_, sample_);
 
     const Rankings found = rankings(queries.texts, documents.texts);
     if (!out_.empty() || !labels) {
@@ -145,6 +149,7 @@ class Rank final : public program::Command {
   std::string model_, query_, queries_path_, documents_path_, query_id_, document_id_, query_column_, document_column_, labels_path_, out_;
   std::vector<std::string> label_columns_;
   lx::Delimiter delimiter_ = lx::Delimiter::automatic;
+  bool sample_ = false;
   std::size_t top_ = 10, batch_ = 32;
   program::ModelFlags flags_;
   program::Compute compute_;

@@ -112,6 +112,8 @@ TEST_CASE("records: other separators, encodings and compressed files are named")
     refused(bytes, TableFormat::csv, "x: line 1: is UTF-16, expected UTF-8; convert it: iconv -f utf-16 -t utf-8");
   refused(std::string("i\0d\0,\0n\0\n\0", 10), TableFormat::csv, "x: line 1: byte 2 is zero, as in UTF-16 or binary files");
   refused(std::string("\x1F\x8B\x08\0\0", 5), TableFormat::csv, "x: line 1: is compressed by gzip; unpack it: gunzip");
+  refused("id,name\r1,a\r2,b\r", TableFormat::csv, "x: has lines that end with CR alone; convert it: tr '\\r' '\\n'");
+  CHECK(records("id,name\n1,a\rb", TableFormat::csv) == Texts{"name", "1|a\rb|2"});
   refused("id,name\n\x1F\x8B,a\n", TableFormat::csv, "x: line 2: byte 2 is not UTF-8");
 }
 

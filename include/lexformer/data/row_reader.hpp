@@ -159,7 +159,10 @@ LEXFORMER_INLINE bool RowReader::read_line(std::string& line) {
     line += static_cast<char>(c);
     bits |= c;
   }
+  const bool only = last_line_ == 1 && c == std::char_traits<char>::eof();
   if (line.ends_with('\r')) line.pop_back();
+  if (only && format_ != TableFormat::jsonl && line.find('\r') != line.npos && line.find('"') == line.npos)
+    fail_file(where_, "has lines that end with CR alone; convert it: tr '\\r' '\\n'");
   if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
   const std::size_t invalid = bits < 0x80 ? line.npos : find_invalid_utf8(line), zero = line.find('\0');
   if (std::min(invalid, zero) != line.npos) refuse_bytes(line, invalid, zero);
