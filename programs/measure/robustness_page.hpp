@@ -117,7 +117,7 @@ inline std::pair<double, double> score_range(const Robustness& all) {
 
 inline void robustness_pages(lx::ReportPage& page, const std::vector<MeasuredModel>& models, const Robustness& all,
                              const NoiseOptions& noise) {
-  const std::string metric = primary_of(models[0].options).name + ", %";
+  const std::string metric = primary_of(models[0].task).name + ", %";
   const auto range = score_range(all);
   for (std::size_t s = 0; s < noise.sources.size(); ++s) {
     const std::string name = lx::name_of(noise.sources[s]);
