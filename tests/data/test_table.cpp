@@ -270,6 +270,14 @@ TEST_CASE("read_pairs and labels") {
   const auto objects = read_pairs(put("a.jsonl", "{\"left\": \"a\", \"right\": \"b\", \"label\": \"x\"}\n"));
   expect_file_error([&] { class_labels(objects); }, "a.jsonl: line 1: unknown label 'x'; the labels are 0, 1");
   CHECK(class_labels(table, {"1", "0", "2.5"}) == std::vector<std::size_t>{0, 1, 2});
+  // Where the names are words, a label may be the number of a class.
+  CHECK(class_labels(read_pairs(put("n.tsv", "a\tb\t1\nc\td\tno\n")), {"no", "yes"}) == std::vector<std::size_t>{1, 0});
+  expect_file_error(
+      [&] {
+        class_labels(read_pairs(put("n.tsv", "a\tb\t2\n")), {"no", "yes"});
+      },
+      "unknown label '2'; the labels are no, yes");
+  expect_file_error([&] { class_labels(read_pairs(put("n.tsv", "a\tb\t1\n")), {"2019", "2020"}); }, "unknown label '1'");
   expect_file_error([&] { class_labels(table); }, "a.tsv: line 3, column 3: unknown label '2.5'; the labels are 0, 1");
   for (const char* bad : {"x", "", "1x", "nan", "inf", "1e999", "1e39"}) {
     const auto other = read_pairs(put("b.csv", std::string("a,b,3\na,b,") + bad + "\n"));

@@ -71,6 +71,8 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
   model.tokenizer.strip_accents = true;
   model.tokenizer.match_special_tokens = false;
   model.tokenizer.max_word_chars = 64;
+  model.tokenizer.add_sep = false;
+  model.tokenizer.added_tokens = {{.content = "a", .lstrip = true}, {.content = "[MASK]", .normalized = true, .piece = false}};
   model.metadata["lexformer.seed"] = "7";
   model.tensors = tiny_tensors("bert.", "weight");
   model.save(folder / "a.lxf");
@@ -83,6 +85,10 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
   CHECK_FALSE(back.tokenizer.match_special_tokens);
   CHECK(back.tokenizer.max_word_chars == 64);
   CHECK(back.tokenizer.handle_chinese_chars);
+  CHECK(back.tokenizer.added_tokens == model.tokenizer.added_tokens);
+  CHECK(back.tokenizer.add_cls);
+  CHECK_FALSE(back.tokenizer.add_sep);
+  CHECK(back.tokenizer.add_middle_sep);
   CHECK(back.metadata == model.metadata);
   CHECK(back.tensors.names() == model.tensors.names());
   back.save(folder / "model.lxf");
@@ -90,7 +96,7 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
   CHECK(back.bytes() == read_file(folder / "a.lxf"));
   CHECK(ModelFile::parse(model.bytes(), "memory").bytes() == back.bytes());
   CHECK(ModelFile::open(folder.path.string()).metadata == model.metadata);  // a training checkpoint: the folder that contains model.lxf
-  CHECK(make_tokenizer(back).encode("ab", 10).ids == std::vector<std::int32_t>{2, 5, 6, 3});
+  CHECK(make_tokenizer(back).encode("ab [MASK]", 10).ids == std::vector<std::int32_t>{2, 5, 1, 4});
 
   ModelFile bare;
   bare.tensors = tiny_tensors("bert.", "weight");
@@ -133,6 +139,14 @@ TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
   flags["max_input_chars_per_word"] = 0u;
   refused("lexformer.tokenizer", flags.dump(), "lexformer.tokenizer: 'max_input_chars_per_word' is 0, expected a whole number from 1");
   flags["max_input_chars_per_word"] = 100u;
+  flags["added_tokens"] = 1u;
+  refused("lexformer.tokenizer", flags.dump(), "lexformer.tokenizer: 'added_tokens' is number, expected an array");
+  flags["added_tokens"] = parse_json(R"([{"content": "x", "lstrip": 0}])", "");
+  refused("lexformer.tokenizer", flags.dump(), "lexformer.tokenizer: 'lstrip' is 0, expected true or false");
+  AddedToken other{.content = "none"};
+  flags["added_tokens"] = tokenizer_json({.added_tokens = {other}})["added_tokens"];
+  refused("lexformer.tokenizer", flags.dump(), "the vocabulary of 8 tokens has no 'none'");
+  flags.erase("added_tokens");
   flags["cls_token"] = "<s>";
   refused("lexformer.tokenizer", flags.dump(), "the vocabulary of 8 tokens has no '<s>'");
   expect_file_error([] { parse_vocabulary_text(std::string(Vocabulary::max_size + 1, '\n'), "memory"); },
