@@ -152,7 +152,7 @@ TEST_CASE("activations go by HuggingFace's names") {
   CHECK(name_of(Activation::gelu_tanh) == "gelu_new");
   CHECK(at("gelu") == at("gelu_python"));
   CHECK(at("gelu_new") == at("gelu_fast"));
-  CHECK(at("silu")[1] == doctest::Approx(0.3112296656009273).epsilon(1e-14));        // x / (1 + e^-x)
+  CHECK(at("silu")[1] == doctest::Approx(0.3112296656009273).epsilon(1e-14));         // x / (1 + e^-x)
   CHECK(at("quick_gelu")[1] == doctest::Approx(0.35038843660638014).epsilon(1e-12));  // x / (1 + e^-1.702x)
   CHECK(at("swish") == at("silu"));
   CHECK(name_of(Activation::silu) == "silu");
