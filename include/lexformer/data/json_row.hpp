@@ -22,8 +22,8 @@ struct JsonField {
 /// The fields by their keys.
 using JsonRow = std::map<std::string, JsonField>;
 
-/// Parses an object of at most `bytes` bytes. `where` (file and line) begins each message. The escapes \u0000 and half a surrogate pair,
-/// which no text in UTF-8 holds, become U+FFFD. Errors (file): as parse_json(); the line is not an object.
+/// Parses an object of at most `bytes` bytes. `where` (file and line) begins each message. The escapes of zero and of half a surrogate
+/// pair, which no text in UTF-8 holds, become U+FFFD. Errors (file): as parse_json(); the line is not an object.
 JsonRow parse_json_row(std::string line, const std::string& where, std::size_t bytes);
 
 /// The keys of a row.
@@ -42,7 +42,7 @@ namespace lexformer {
 
 namespace detail {
 
-/// Replaces the escapes that stand for no character by \uFFFD.
+/// Replaces the escapes that stand for no character by the escape of U+FFFD.
 LEXFORMER_INLINE void replace_no_characters(std::string& line) {
   const auto code = [&](std::size_t i) {  // of an escape \uXXXX at i; -1: there is none
     if (i + 6 > line.size() || line[i] != '\\' || line[i + 1] != 'u') return -1;
