@@ -705,6 +705,9 @@ def read_added_tokens(folder, config, root):
     path = os.path.join(folder, "tokenizer_config.json")
     named = {key: value for key, value in config.items() if key.endswith("_token") and not isinstance(value, bool)}
     extra, given = config.get("extra_special_tokens"), "extra_special_tokens" in config or "additional_special_tokens" in config
+    if isinstance(extra, dict):
+        named.update(extra)
+        extra = []
     extra = extra or config.get("additional_special_tokens") or []
     later = []  # tokens that are not special where added_tokens.json is read
     added, decoder = {}, config.get("added_tokens_decoder")
@@ -722,7 +725,7 @@ def read_added_tokens(folder, config, root):
                 named[key] = value
     if isinstance(extra, dict):
         named.update(extra)
-        extra = config.get("additional_special_tokens") or [] if isinstance(config.get("extra_special_tokens"), dict) else []
+        extra = []
     for value in (extra, later):
         check(isinstance(value, list), path, "the special tokens are %s, expected a list" % shown(value))
     named = {key: None if value is None else token_entry(value, path) for key, value in named.items()}

@@ -115,7 +115,11 @@ LEXFORMER_INLINE TokenValues token_values(const Json& config, const Json& old_ma
     if (key.ends_with("_token") && !value.is_boolean()) values.named[key] = value;
   const auto filled = [](const Json& object, const char* key) { return object.contains(key) && !object[key].empty(); };
   for (const char* key : {"additional_special_tokens", "extra_special_tokens"})
-    if (filled(config, key)) values.extra = config[key];
+    if (filled(config, key) && config[key].is_object()) {
+      for (const auto& [name, value] : config[key].items()) values.named[name] = value;
+    } else if (filled(config, key)) {
+      values.extra = config[key];
+    }
   if (decoder) return values;
   for (const auto& [key, value] : old_map.items()) {
     if (key == "extra_special_tokens" && value.is_array() && values.extra.is_array()) {
@@ -139,9 +143,7 @@ LEXFORMER_INLINE TokenLists read_token_lists(const std::filesystem::path& folder
   TokenValues values = token_values(config, old_map, decoder != nullptr);
   if (values.extra.is_object()) {
     for (const auto& [key, value] : values.extra.items()) values.named[key] = value;
-    const bool more = config.contains("extra_special_tokens") && config["extra_special_tokens"].is_object();
-    values.extra = more && config.contains("additional_special_tokens") ? config["additional_special_tokens"] : Json();
-    if (values.extra.is_null()) values.extra = Json::array();
+    values.extra = Json::array();
   }
   for (const Json& value : {values.extra, values.later})
     if (!value.is_array()) fail_file(path, "the special tokens are ", shown(value), ", expected a list");
