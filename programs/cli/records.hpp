@@ -2,6 +2,7 @@
 // Tables of records as the input of programs: --left and --right, or two file names, and how records become texts.
 #pragma once
 
+#include <lexformer/io/json.hpp>
 #include <lexformer/tables/record_texts.hpp>
 #include <map>
 #include <memory>
