@@ -38,6 +38,12 @@ std::optional<Vocabulary> read_vocabulary(const std::map<std::string, std::strin
 Json tokenizer_json(TokenizerOptions options);
 TokenizerOptions parse_tokenizer_json(const Json& json, const std::string& where);
 
+namespace detail {
+struct PlainVocabulary;  // io/added_tokens.hpp
+/// Reads the vocabulary of a tokenizer.json (`bytes`: of the file) and, if it says all by itself (`whole`), its settings.
+PlainVocabulary parse_tokenizer_file(const Json& root, std::size_t bytes, bool whole, TokenizerOptions& options, const std::string& path);
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -162,7 +168,6 @@ LEXFORMER_INLINE void read_tokenizer_settings(const Json& model, const Json* nor
   if (normalizer != nullptr && normalizer->contains("strip_accents")) read_strip_accents(*normalizer, options, where);
 }
 
-/// Reads the vocabulary of a tokenizer.json and, if it says all by itself (`whole`), its settings.
 LEXFORMER_INLINE PlainVocabulary parse_tokenizer_file(const Json& root, std::size_t bytes, bool whole, TokenizerOptions& options,
                                                       const std::string& path) {
   const Json* model = find_part(root, "model", path);  // checked first, so that the error names an unsupported tokenizer
