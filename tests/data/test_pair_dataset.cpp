@@ -125,11 +125,15 @@ TEST_CASE("typos depend on seed, epoch and row alone; about the asked share of p
 TEST_CASE("a data set takes tokenizer, length, features and seed from a model") {
   struct Model {
     struct Options {
-      std::size_t max_length = 7, texts = 2;
+      std::size_t max_length = 7;
     };
     WordPieceTokenizer vocabulary;
     const WordPieceTokenizer& tokenizer() const { return vocabulary; }
     Options options() const { return {}; }
+    struct Task {
+      std::size_t texts = 2;
+    };
+    Task task() const { return {}; }
     std::vector<FeatureMaker> features() const { return {lexical_feature({})}; }
     std::uint64_t seed() const { return 9; }
   };

@@ -140,11 +140,11 @@ TEST_CASE(
 }
 
 TEST_CASE("a HuggingFace classifier has the class names of id2label, unless they are the usual ones") {
-  auto file = test::tiny_model({.head = Head::huggingface, .labels = 3}).file();
+  auto file = test::tiny_model({.head = Head::huggingface, .task = {.labels = 3}}).file();
   file.config->erase("lexformer");
   const auto names = [&](const Json& given) {
     file.config["id2label"] = given;
-    return stored_options(file).label_names;
+    return stored_options(file).task.label_names;
   };
   CHECK(names({{"0", "LABEL_0"}, {"1", "LABEL_1"}, {"2", "LABEL_2"}}).empty());
   CHECK(names({{"0", "LABEL_0"}, {"1", "LABEL_1"}}).empty());

@@ -65,7 +65,8 @@ TEST_CASE("nearest_documents: by other similarities, the largest value first") {
   const auto queries = Tensor<float>::from({1, 2}, {1, 2}), documents = Tensor<float>::from({10, 20, 1, 3, 2, 1}, {3, 2});
   const auto scores = [&](VectorSimilarity similarity) {
     std::vector<std::pair<std::size_t, double>> all;
-    for (const auto& d : nearest_documents(queries, documents, 0, similarity).at(0)) all.emplace_back(d.index, d.score);
+    const auto found = nearest_documents(queries, documents, 0, similarity);
+    for (const auto& d : found.at(0)) all.emplace_back(d.index, d.score);
     return all;
   };
   using Scores = std::vector<std::pair<std::size_t, double>>;
