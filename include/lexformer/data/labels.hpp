@@ -14,7 +14,7 @@
 namespace lexformer {
 
 /// The place of a label in `names`. Spaces around it do not count; if it is none of the names, 1.0 is 1, and true, True and TRUE are 1,
-/// false is 0, as other programs write them. Nothing: it is none of them.
+/// false is 0, as other programs write them. Where the names are words, a number is the place. Nothing: it is none of them.
 std::optional<std::size_t> find_label(std::string_view label, const std::vector<std::string>& names);
 
 /// The class of each row: the index of its label in `names`, by find_label().
@@ -53,7 +53,13 @@ LEXFORMER_INLINE std::optional<std::size_t> find_label(std::string_view label, c
   const std::size_t point = std::min(label.find('.'), label.size());
   const bool whole = point > 0 && point + 1 < label.size() && label.substr(0, point).find_first_not_of("0123456789") == label.npos &&
                      label.substr(point + 1).find_first_not_of('0') == label.npos;
-  return whole ? place(label.substr(0, point)) : std::nullopt;
+  if (whole) label = label.substr(0, point);
+  if (const auto found = place(label)) return found;
+  const bool words =
+      std::none_of(names.begin(), names.end(), [](const std::string& n) { return !n.empty() && n[0] >= '0' && n[0] <= '9'; });
+  for (std::size_t c = 0; words && c < names.size(); ++c)
+    if (label == std::to_string(c)) return c;
+  return std::nullopt;
 }
 
 namespace detail {
