@@ -220,7 +220,7 @@ class Folders(unittest.TestCase):
             if not os.path.exists(PROGRAM):
                 return
             for model in (source,) if refused else (source, target):
-                done = subprocess.run([PROGRAM, "encode", "--model", model], input=TEXT + "\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+                done = subprocess.run([PROGRAM, "encode", "--model", model, "--output", os.path.join(folder, "v.tsv")], input=TEXT + "\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
                 self.assertEqual(done.returncode, code, (model, done.stderr))
                 if refused:
                     self.assertIn(message, done.stderr)
