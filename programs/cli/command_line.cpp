@@ -102,8 +102,9 @@ void assign(const Option& option, const std::string& word) {
 }
 
 /// Sets the value of an option that was given with these words.
-void assign(Option& option, const std::vector<std::string>& words) {
+void assign(Option& option, const std::vector<std::string>& given) {
   option.is_given = true;
+  const auto words = option.kind == Kind::texts ? split(given, option.separator) : given;
   if (!option.names.empty())
     for (const auto& word : words) index_of(option, word);
   if (option.count > 0 && words.size() != option.count)
@@ -116,7 +117,7 @@ void assign(Option& option, const std::vector<std::string>& words) {
       option.as<std::vector<double>>() = numbers_of<double>(option, words);
       return;
     case Kind::texts:
-      option.as<std::vector<std::string>>() = split(words, option.separator);
+      option.as<std::vector<std::string>>() = words;
       return;
     case Kind::layers:
       option.as<std::size_t>() = number_of<std::size_t>(option, words[0]);

@@ -579,7 +579,7 @@ class Programs(Refusals, unittest.TestCase):
 
         def unknown(h):
             config = json.loads(h["__metadata__"]["lexformer.config"])
-            config["hidden_act"] = "swish"
+            config["hidden_act"] = "mish"
             h["__metadata__"]["lexformer.config"] = json.dumps(config)
 
         begin, end = header[first]["data_offsets"]

@@ -388,7 +388,9 @@ LEXFORMER_INLINE WordVectors parse_vectors(std::string_view text, const std::str
 LEXFORMER_INLINE WordVectors parse_binary_vectors(std::string_view bytes, const std::string& where, bool lower) {
   const auto header = detail::parse_vector_header(bytes.substr(0, std::min<std::size_t>(bytes.find('\n'), 64)));
   if (!header || header->count == 0 || header->dimension == 0)
-    fail_file(where, "is not a binary file of word2vec: its first line is not how many vectors follow and their dimension");
+    fail_file(
+        where,
+        "is neither a model of fastText nor a binary file of word2vec: its first line is not how many vectors follow and their dimension");
   bytes.remove_prefix(std::min(bytes.find('\n') + 1, bytes.size()));
   const std::size_t width = header->dimension * sizeof(float);
   if (header->dimension > bytes.size() || header->count > bytes.size() / (width + 1))
