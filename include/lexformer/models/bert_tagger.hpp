@@ -148,6 +148,7 @@ LEXFORMER_BERT_TAGGER(extern, float)
 
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
+#include "lexformer/io/options.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer::detail {
