@@ -86,7 +86,7 @@ class PartFile {
  private:
   static std::string target_of(const std::string& path) {
     namespace fs = std::filesystem;
-    const std::string target = fs::is_symlink(path) ? fs::weakly_canonical(path).string() : path;
+    std::string target = fs::is_symlink(path) ? fs::weakly_canonical(path).string() : path;
     if (lx::is_folder(target)) lx::fail_file(path, "is a folder, expected the name of a file to write");
     if (lx::path_exists(target) && !fs::is_regular_file(target))
       lx::fail_file(path, "is not a regular file; the output replaces it when it is complete, so name a file");

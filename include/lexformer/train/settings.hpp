@@ -48,8 +48,8 @@ struct ExampleTrainingSettings : TrainingSettings {
   double weight_decay = 0;
   BatchOrder order = BatchOrder::random;
 
-  /// All settings that are not of one kind of training. samples: what a batch consists of, in the plural; seed_of: what the seed determines; layers:
-  /// whether the model is an encoder of layers.
+  /// All settings that are not of one kind of training. samples: what a batch consists of, in the plural; seed_of: what the seed
+  /// determines; layers: whether the model is an encoder of layers.
   void visit_examples(OptionVisitor& v, const std::string& samples, const std::string& seed_of, bool layers);
 };
 
@@ -87,11 +87,11 @@ void run_training(Task& task, AdamW<T, Dev>& optimizer, TrainerOptions options, 
 /// TrainingResult, whose `best`, if it has one, is the best evaluation of a finished run.
 template <class Result, class Task, class Model>
 Result train_by_adamw(Task& task, Model& model, const TrainingSettings& settings, double weight_decay, const TrainingRun& run,
-                      std::size_t examples, JsonValue identity, const std::vector<std::string>& frozen = {}) {
+                      std::size_t examples, const JsonValue& identity, const std::vector<std::string>& frozen = {}) {
   AdamW optimizer(model.parameters(), {.lr = settings.lr, .weight_decay = weight_decay});
   Result result;
   result.examples = examples;
-  result.settings = std::move(identity);
+  result.settings = identity;
   run_training(task, optimizer, trainer_options(settings, run, steps_per_epoch(task.batches(), settings.accumulate)), result, frozen);
   if constexpr (requires { result.best; })
     if (result.run.finished) result.best = decltype(result.best)::from_json(result.run.best);
