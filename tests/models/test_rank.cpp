@@ -53,7 +53,8 @@ TEST_CASE("nearest_documents: all cosines, for any number of threads") {
   std::vector<std::size_t> parts;
   nearest_documents(queries, documents, 4, VectorSimilarity::cosine, [&](std::size_t count) { parts.push_back(count); });
   CHECK(parts == std::vector<std::size_t>{64, 64, 2});
-  CHECK_THROWS_WITH(nearest_documents(queries, documents, 4, VectorSimilarity::cosine, [](std::size_t) { fail("caller", "stops"); }), "caller: stops");
+  CHECK_THROWS_WITH(nearest_documents(queries, documents, 4, VectorSimilarity::cosine, [](std::size_t) { fail("caller", "stops"); }),
+                    "caller: stops");
   CHECK(nearest_documents(queries, Tensor<float>(Shape{0, 5})).at(7).empty());
   CHECK_THROWS_WITH(nearest_documents(queries, test::random_tensor<float>({3, 4})), doctest::Contains("needs vectors of one size"));
   auto bad = documents.clone();

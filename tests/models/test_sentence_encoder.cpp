@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sentence encoders against sentence-transformers in double (tests/oracles/make_golden_sentence.py); texts, files, training starts, bad input.
+// Sentence encoders against sentence-transformers in double (tests/oracles/make_golden_sentence.py); texts, files, training starts, bad
+// input.
 #include "lexformer/models/sentence_encoder.hpp"
 
 #include "lexformer/models/encoder.hpp"

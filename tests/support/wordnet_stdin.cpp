@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Used by tests/oracles/check_wordnet.py. Reads lines "a b" of two words and writes for each their UERBERT similarity, or lines "word" and writes
-// the base forms, with a + before those of each part of speech, and "name:min_depth:max_depth" of the synsets; or lines "= i j" of
+// Used by tests/oracles/check_wordnet.py. Reads lines "a b" of two words and writes for each their UERBERT similarity, or lines "word" and
+// writes the base forms, with a + before those of each part of speech, and "name:min_depth:max_depth" of the synsets; or lines "= i j" of
 // positions in the list of all synsets sorted by name, and writes their Wu-Palmer similarity (or None).
 //   wordnet_stdin FOLDER
 #include <algorithm>

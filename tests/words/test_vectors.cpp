@@ -152,7 +152,8 @@ TEST_CASE("vectors: the binary form of word2vec, with and without line feeds") {
   const auto bad = [](const std::string& text, const std::string& part) {
     expect_file_error([&] { parse_binary_vectors(text, "f"); }, part);
   };
-  bad("the of\n", "f: is neither a model of fastText nor a binary file of word2vec: its first line is not how many vectors follow and their dimension");
+  bad("the of\n",
+      "f: is neither a model of fastText nor a binary file of word2vec: its first line is not how many vectors follow and their dimension");
   bad("", "f: is neither a model of fastText nor a binary file of word2vec");
   bad("9 2\n" + a, "f: the header says 9 vectors of 2 numbers, more than the file has");
   bad("1 4611686018427387905\n" + a, "more than the file has");

@@ -53,8 +53,8 @@ struct EncoderTraining : TrainingResult {
 };
 
 /// The metrics of pairs. With labels: Spearman's correlation of cosine and label (EncoderLoss::cosine), else the average precision.
-/// Without: how well the cosine ranks a left text's right text among the right texts of all pairs. encoded: called after each batch with the
-/// number of its texts; what it throws ends the call.
+/// Without: how well the cosine ranks a left text's right text among the right texts of all pairs. encoded: called after each batch with
+/// the number of its texts; what it throws ends the call.
 template <class T, class Dev>
 Evaluation evaluate_encoder(const SentenceEncoder<T, Dev>& model, const TextPairs& pairs, EncoderLoss loss, std::size_t batch,
                             const std::function<void(std::size_t)>& encoded = {}) {
