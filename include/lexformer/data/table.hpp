@@ -169,6 +169,14 @@ LEXFORMER_INLINE bool PairReader::next(PairRow& row) try {
   fail_file(where_, "cannot be read to its end");
 }
 
+namespace detail {
+/// Adds the value of another column to a text, after a space if both have characters.
+inline void append_value(std::string& text, const std::string& value) {
+  if (!text.empty() && !value.empty()) text += ' ';
+  text += value;
+}
+}  // namespace detail
+
 LEXFORMER_INLINE bool PairReader::next_row(PairRow& row) {
   // If a row is a single text, a blank line is an empty text.
   const auto read = [&] { return needed() == 1 && options_.keep.empty() && width_ <= 1 ? read_row() : read_filled(); };
@@ -178,11 +186,8 @@ LEXFORMER_INLINE bool PairReader::next_row(PairRow& row) {
     fail_file(here(), "the row has ", columns(fields_.size()), ", expected ", width_, " as in the rows above",
               other_width(options_.flags, width_));
   const auto joined = [&](const std::vector<std::size_t>& places) {
-    std::string text = fields_[places[0]];
-    for (std::size_t i = 1; i < places.size(); ++i) {
-      const std::string& value = fields_[places[i]];
-      text += (text.empty() || value.empty() ? "" : " ") + value;
-    }
+    std::string text;
+    for (const std::size_t at : places) detail::append_value(text, fields_[at]);
     return text;
   };
   row.line = line_;
@@ -347,10 +352,7 @@ LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
   if (!options_.columns.empty()) usual = {{options_.columns[0]}, {options_.columns[options_.texts - 1]}, options_.columns.back()};
   const auto joined = [&](const std::vector<std::string>& keys) {
     std::string all;
-    for (const auto& key : keys) {
-      const std::string value = text(key, options_.ids || keys.size() > 1, keys.size() > 1);
-      all += (all.empty() || value.empty() ? "" : " ") + value;
-    }
+    for (const auto& key : keys) detail::append_value(all, text(key, options_.ids || keys.size() > 1, keys.size() > 1));
     return all;
   };
   row.left = joined(usual.left);
