@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/core/random.hpp"
 #include "lexformer/text/lexical.hpp"
 #include "lexformer/text/wordpiece.hpp"
+#include "support/cases.hpp"
 #include "support/error_message.hpp"
 
 using namespace lexformer;
@@ -65,4 +67,42 @@ TEST_CASE("lexical_feature: the same codes with one thread and with three") {
   set_threads(0);
   CHECK(one.codes("lexical").codes == three.codes("lexical").codes);
   CHECK(one.codes("lexical").levels == three.codes("lexical").levels);
+}
+
+TEST_CASE("law: merging matrices keeps their values; levels ascend without repetition") {
+  RandomStream random(5, random_site::user);
+  for (std::size_t n = 0; n < test::cases(300); ++n) {
+    std::vector<LexicalMatrix> matrices(random.below(4));
+    for (LexicalMatrix& m : matrices) {
+      m.size = random.below(6);
+      for (std::uint64_t k = random.below(5); k > 0; --k)
+        m.level.push_back(m.level.back() + 0.25 * static_cast<double>(1 + random.below(3)));
+      for (std::size_t i = 0; i < m.size * m.size; ++i) m.code.push_back(static_cast<std::uint16_t>(random.below(m.level.size())));
+    }
+    const Codes batch = merge(matrices);
+    REQUIRE(batch.levels[0] == 0.0);
+    for (std::size_t k = 1; k < batch.levels.size(); ++k) REQUIRE(batch.levels[k - 1] < batch.levels[k]);
+    std::size_t next = 0;
+    for (const LexicalMatrix& m : matrices)
+      for (const std::uint16_t code : m.code) REQUIRE(batch.levels[batch.codes.at(next++)] == m.level[code]);
+    REQUIRE(batch.codes.size() == next);
+  }
+}
+
+TEST_CASE("merge refuses what does not fit") {
+  CHECK(merge({}).levels == std::vector<double>{0.0});
+  std::vector<LexicalMatrix> bad(1);
+  bad[0].size = 2;
+  bad[0].code = {0, 0, 0};
+  CHECK_THROWS_AS(merge(bad), Error);
+  bad[0].code = {0, 0, 0, 1};
+  CHECK_THROWS_AS(merge(bad), Error);
+  bad[0].code = {0, 0, 0, 0};
+  bad[0].level.clear();
+  CHECK_THROWS_WITH_AS(merge(bad), "lexical merge: code 0 is out of range; the example has 0 levels", Error);
+  std::vector<LexicalMatrix> many(1);
+  for (int i = 1; i < 70000; ++i) many[0].level.push_back(i);
+  CHECK_THROWS_WITH_AS(merge(many),
+                       "lexical levels: 70000 distinct similarities do not fit into 16-bit codes; set LexicalOptions.levels, e.g. to 50",
+                       Error);
 }

@@ -226,7 +226,7 @@ TEST_CASE("quantised levels: nearest, ties to the lower, always all of them") {
   CHECK_THROWS_AS(lexical_matrix(e, {.levels = 65537}), Error);
 }
 
-TEST_CASE("law: lexical matrices are those of the definition, swapping the texts transposes them, merging keeps the values") {
+TEST_CASE("law: lexical matrices are those of the definition, swapping the texts transposes them") {
   const auto t = word_tokenizer();
   RandomStream random(3, random_site::user);
   for (std::size_t n = 0; n < test::cases(300); ++n) {
@@ -235,7 +235,6 @@ TEST_CASE("law: lexical matrices are those of the definition, swapping the texts
     options.words = names_of<LexicalWords>[random.below(std::size(names_of<LexicalWords>))].value;
     options.levels = n % 3 == 0 ? 0 : static_cast<unsigned>(2 + random.below(60));
     options.self_attention = n % 2 == 0;
-    std::vector<LexicalMatrix> matrices;
     for (int k = 0; k < 3; ++k) {
       const std::string left = random_text(random), right = random_text(random);
       const std::size_t max_length = 5 + random.below(20);
@@ -255,36 +254,6 @@ TEST_CASE("law: lexical matrices are those of the definition, swapping the texts
         for (std::size_t i = 0; i < m.size; ++i)
           for (std::size_t j = 0; j < m.size; ++j) REQUIRE(value(m, i, j) == value(swapped, moved(i), moved(j)));
       }
-      matrices.push_back(m);
-    }
-    const LexicalBatch batch = merge(matrices);
-    REQUIRE(batch.begin.size() == 4);
-    REQUIRE(batch.code.size() == batch.begin.back());
-    REQUIRE(batch.level[0] == 0.0);
-    for (std::size_t k = 1; k < batch.level.size(); ++k) REQUIRE(batch.level[k - 1] < batch.level[k]);
-    if (options.levels > 0) REQUIRE(batch.level.size() == options.levels);
-    for (std::size_t b = 0; b < 3; ++b) {
-      REQUIRE(batch.begin[b + 1] - batch.begin[b] == matrices[b].code.size());
-      for (std::size_t i = 0; i < matrices[b].code.size(); ++i)
-        REQUIRE(batch.level[batch.code[batch.begin[b] + i]] == matrices[b].level[matrices[b].code[i]]);
     }
   }
-}
-
-TEST_CASE("merge refuses what does not fit") {
-  CHECK(merge({}).level == std::vector<double>{0.0});
-  std::vector<LexicalMatrix> bad(1);
-  bad[0].size = 2;
-  bad[0].code = {0, 0, 0};
-  CHECK_THROWS_AS(merge(bad), Error);
-  bad[0].code = {0, 0, 0, 1};
-  CHECK_THROWS_AS(merge(bad), Error);
-  bad[0].code = {0, 0, 0, 0};
-  bad[0].level.clear();
-  CHECK_THROWS_WITH_AS(merge(bad), "lexical merge: code 0 is out of range; the example has 0 levels", Error);
-  std::vector<LexicalMatrix> many(1);
-  for (int i = 1; i < 70000; ++i) many[0].level.push_back(i);
-  CHECK_THROWS_WITH_AS(merge(many),
-                       "lexical levels: 70000 distinct similarities do not fit into 16-bit codes; set LexicalOptions.levels, e.g. to 50",
-                       Error);
 }

@@ -16,6 +16,7 @@
 namespace lexformer {
 
 struct Encoding;        // text/wordpiece.hpp
+struct LexicalMatrix;   // text/lexical.hpp
 struct LexicalOptions;  // text/lexical.hpp
 
 /// Computes features from encodings, given in batch order, and adds them to their batch.
@@ -24,6 +25,12 @@ using FeatureMaker = std::function<void(std::span<const Encoding>, Batch&)>;
 /// Makes the word similarities of each pair of tokens as codes (text/lexical.hpp), under a name in Batch::features.
 /// Each encoding is processed independently, so the number of threads does not affect the result.
 FeatureMaker lexical_feature(const LexicalOptions& options, std::string name = "lexical");
+
+/// Merges the examples of a batch into one table of levels: the distinct levels of all examples, ascending. Codes are those of the
+/// matrices, concatenated.
+/// With LexicalOptions.levels = n it always has the n levels k / (n - 1), and code k = level k.
+/// Errors: a matrix does not have size * size codes, a code is out of range, or there are more than 65,536 distinct levels.
+Codes merge(std::span<const LexicalMatrix> matrices);
 
 /// Makes a batch without labels from encodings and adds their features. index: 0, 1, 2, ... Errors: there are no encodings.
 Batch make_batch(std::span<const Encoding> encodings, std::span<const FeatureMaker> makers = {});
@@ -37,12 +44,35 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const FeatureMak
 
 namespace lexformer {
 
+LEXFORMER_INLINE Codes merge(std::span<const LexicalMatrix> matrices) {
+  Codes out{{}, {0.0}};
+  std::size_t cells = 0;
+  for (const LexicalMatrix& matrix : matrices) {
+    if (matrix.code.size() != matrix.size * matrix.size)
+      fail("lexical merge", "got ", matrix.code.size(), " codes for ", matrix.size, " tokens; expected ", matrix.size * matrix.size);
+    out.levels.insert(out.levels.end(), matrix.level.begin(), matrix.level.end());
+    cells += matrix.code.size();
+  }
+  detail::sort_levels(out.levels);
+  out.codes.resize(cells);
+  auto to = out.codes.begin();
+  for (const LexicalMatrix& matrix : matrices) {
+    std::vector<std::uint16_t> renamed;
+    for (const double level : matrix.level) renamed.push_back(detail::lexical_code(out.levels, level));
+    std::uint16_t largest = 0;  // a loop that compilers vectorize, unlike std::max_element
+    for (const std::uint16_t code : matrix.code) largest = std::max(largest, code);
+    if (!matrix.code.empty() && largest >= renamed.size())
+      fail("lexical merge", "code ", largest, " is out of range; the example has ", renamed.size(), " levels");
+    to = std::transform(matrix.code.begin(), matrix.code.end(), to, [&](std::uint16_t code) { return renamed[code]; });
+  }
+  return out;
+}
+
 LEXFORMER_INLINE FeatureMaker lexical_feature(const LexicalOptions& options, std::string name) {
   return [options, name = std::move(name)](std::span<const Encoding> encodings, Batch& batch) {
     std::vector<LexicalMatrix> matrices(encodings.size());
     parallel_for(encodings.size(), 1, [&](std::size_t i, std::size_t) { matrices[i] = lexical_matrix(encodings[i], options); });
-    LexicalBatch merged = merge(matrices);
-    batch.features[name] = {Per::pair, Codes{std::move(merged.code), std::move(merged.level)}};
+    batch.features[name] = {Per::pair, merge(matrices)};
   };
 }
 

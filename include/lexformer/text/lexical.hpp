@@ -48,14 +48,6 @@ struct LexicalMatrix {
   std::vector<double> level{0.0};
 };
 
-/// The similarities of a batch, with one table of levels. Example b has the codes code[begin[b]] .. code[begin[b + 1] - 1], a
-/// row-major n x n block.
-struct LexicalBatch {
-  std::vector<std::uint16_t> code;
-  std::vector<std::size_t> begin{0};
-  std::vector<double> level{0.0};
-};
-
 namespace detail {
 inline constexpr std::size_t max_lexical_levels = 65536;  // codes have 16 bits
 
@@ -71,11 +63,6 @@ void sort_levels(std::vector<double>& level);
 /// compared by their full text. Similarities above 1 (smith_waterman_raw) are kept when exact and clipped to 1 when levels are set.
 /// Errors: levels is 1 or more than 65,536; more than 65,536 distinct similarities.
 LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& options);
-
-/// Merges the examples of a batch into one table of levels: the distinct levels of all examples, ascending.
-/// With LexicalOptions.levels = n it always has the n levels k / (n - 1), and code k = level k.
-/// Errors: a matrix does not have size * size codes, a code is out of range, or there are more than 65,536 distinct levels.
-LexicalBatch merge(std::span<const LexicalMatrix> matrices);
 
 }  // namespace lexformer
 
@@ -189,30 +176,6 @@ LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const Le
     for (std::size_t b = 0; b < words.size(); ++b)
       if (meet(a, b)) std::fill(row + words[b].first, row + words[b].last, codes[key_of[a] * keys.size() + key_of[b]]);
     for (std::size_t i = words[a].first + 1; i < words[a].last; ++i) std::copy_n(row, out.size, out.code.data() + i * out.size);
-  }
-  return out;
-}
-
-LEXFORMER_INLINE LexicalBatch merge(std::span<const LexicalMatrix> matrices) {
-  LexicalBatch out;
-  std::size_t cells = 0;
-  for (const LexicalMatrix& matrix : matrices) {
-    if (matrix.code.size() != matrix.size * matrix.size)
-      fail("lexical merge", "got ", matrix.code.size(), " codes for ", matrix.size, " tokens; expected ", matrix.size * matrix.size);
-    out.level.insert(out.level.end(), matrix.level.begin(), matrix.level.end());
-    out.begin.push_back(cells += matrix.code.size());
-  }
-  detail::sort_levels(out.level);
-  out.code.resize(cells);
-  auto to = out.code.begin();
-  for (const LexicalMatrix& matrix : matrices) {
-    std::vector<std::uint16_t> renamed;
-    for (const double level : matrix.level) renamed.push_back(detail::lexical_code(out.level, level));
-    std::uint16_t largest = 0;  // a loop that compilers vectorize, unlike std::max_element
-    for (const std::uint16_t code : matrix.code) largest = std::max(largest, code);
-    if (!matrix.code.empty() && largest >= renamed.size())
-      fail("lexical merge", "code ", largest, " is out of range; the example has ", renamed.size(), " levels");
-    to = std::transform(matrix.code.begin(), matrix.code.end(), to, [&](std::uint16_t code) { return renamed[code]; });
   }
   return out;
 }
