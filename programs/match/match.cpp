@@ -24,11 +24,7 @@ class Match final : public program::Command {
     auto settings = o_.settings(model.get());
     lx::check_match(settings, model.get(), !o_.decision.validation.empty(), o_.records.one_table());
     program::PartFile file(o_.out, o_.resume, o_.overwrite);
-    const auto records = o_.records.load(o_.records.columns(), model ? model->metadata : std::map<std::string, std::string>(), o_.model);
-    if (model) {
-      model->check_texts(records->left_texts(), records->left().path);
-      model->check_texts(records->right_texts(), records->right().path);
-    }
+    const auto records = o_.load_records(model.get());
     std::optional<lx::LabelledPairs> labelled;
     if (!o_.decision.validation.empty()) labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()));
     settings.candidates = o_.candidates.load();
@@ -58,19 +54,10 @@ class Match final : public program::Command {
         progress.scored(stream.pairs_before(next), next);
       } while (next < rows && program::interrupted == 0 && stream.pairs_before(next) - first < chunk);
       file.append(lines.str(), next);
-      if (program::interrupted != 0 && next < rows) {
-        progress.end();
-        std::cerr << "interrupted after " << next << " of " << rows << " left records; saved in " << o_.out
-                  << ".part, continue with --resume\n";
-        return 130;
-      }
+      if (program::interrupted != 0 && next < rows) return progress.interrupted(next, o_.out);
     }
     file.finish();
-    progress.end();
-    if (!o_.quiet)
-      std::cerr << o_.out << ": " << program::counted(pairs, "pair", "pairs") << " scored, "
-                << program::counted(matches, "match", "matches") << " at threshold " << stream.decisions().threshold
-                << (o_.resume ? " since the run was resumed" : "") << "\n";
+    progress.finished(matches, stream.decisions().threshold, o_.out, o_.resume);
     return 0;
   }
 

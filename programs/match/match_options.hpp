@@ -131,6 +131,14 @@ struct MatchFlags {
     }
     return o;
   }
+  /// Reads the tables; as texts they are what the model reads, if there is one.
+  std::shared_ptr<const lx::RecordPairs> load_records(const lx::Scorer* scorer) const {
+    if (scorer == nullptr) return records.load(records.columns());
+    auto pairs = records.load(records.columns(), scorer->metadata, model);
+    scorer->check_texts(pairs->left_texts(), pairs->left().path);
+    scorer->check_texts(pairs->right_texts(), pairs->right().path);
+    return pairs;
+  }
   std::vector<std::string> label_names(const lx::Scorer* scorer) const {
     const bool named = scorer != nullptr && scorer->task().kind == lx::TaskKind::classification && scorer->task().label_names.size() == 2;
     return named ? scorer->task().label_names : std::vector<std::string>{"0", "1"};

@@ -10,7 +10,7 @@ namespace program {
 
 class MatchProgress {
  public:
-  MatchProgress(std::ostream& out, bool shown, bool is_terminal) : line_(out, shown, is_terminal) {}
+  MatchProgress(std::ostream& out, bool shown, bool is_terminal) : out_(out), shown_(shown), line_(out, shown, is_terminal) {}
 
   /// A line of its own.
   void note(const std::string& text) { line_.note(text); }
@@ -31,10 +31,22 @@ class MatchProgress {
                        "/", pairs_, "  ", std::fixed, std::setprecision(1), rate, " pairs/s  ETA ",
                        lx::format_duration(static_cast<double>(pairs_ - pairs) / rate)));
   }
-  /// Ends the redrawn line.
-  void end() { line_.end(); }
+  /// Says where the results of an interrupted run are. Returns the exit code.
+  int interrupted(std::size_t done_rows, const std::string& out) {
+    line_.end();
+    out_ << "interrupted after " << done_rows << " of " << rows_ << " left records; saved in " << out << ".part, continue with --resume\n";
+    return 130;
+  }
+  void finished(std::size_t matches, double threshold, const std::string& out, bool resumed) {
+    line_.end();
+    if (!shown_) return;
+    out_ << out << ": " << counted(pairs_, "pair", "pairs") << " scored, " << counted(matches, "match", "matches") << " at threshold "
+         << threshold << (resumed ? " since the run was resumed" : "") << "\n";
+  }
 
  private:
+  std::ostream& out_;
+  bool shown_;
   StatusLine line_;
   std::size_t pairs_ = 0, rows_ = 0, first_ = 0;
   double start_ = 0;
