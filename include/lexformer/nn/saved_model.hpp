@@ -29,7 +29,7 @@ void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const Tens
 }
 
 /// The base of a model that is saved as one file. Model has
-///   describe(ModelFile&)          writes all but the tensors
+///   write_settings(ModelFile&)          writes all but the tensors
 ///   visit(v)                      its parameters
 /// and a constructor from a ModelFile.
 template <class Model, class T, class Dev>
@@ -43,7 +43,7 @@ class SavedModel {
   /// The model in the form in which it is saved (docs/format.md).
   ModelFile file() {
     ModelFile out;
-    self().describe(out);
+    self().write_settings(out);
     for (const auto& p : parameters()) out.tensors.set(p.name, p.var.value().template to<Cpu>());
     return out;
   }

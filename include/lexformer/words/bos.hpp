@@ -47,7 +47,7 @@ class BosRows {
   /// Number of rows.
   std::size_t size() const { return options_.buckets > 0 ? options_.buckets : 1 + known_.size(); }
   const BosOptions& options() const { return options_; }
-  void describe(ModelFile& file) const;
+  void write_settings(ModelFile& file) const;
 
  private:
   BosRows(const BosOptions& options, std::vector<std::string> known);
@@ -80,7 +80,7 @@ class Bos : public WordModel<Bos<T, Dev>, T, Dev> {
   Var<accumulate_t<T>, Dev> loss(const Var<accumulate_t<T>, Dev>& targets, const Var<T, Dev>& vectors) const {
     return scale(mse_loss(vectors, targets), accumulate_t<T>(0.5));
   }
-  void describe(ModelFile& file) const { rows_.describe(file); }
+  void write_settings(ModelFile& file) const { rows_.write_settings(file); }
   void visit(ParameterVisitor<T, Dev>& v) { v("bos.substrings", table); }
 
  private:
@@ -99,7 +99,7 @@ LEXFORMER_INLINE Substrings BosRows::of(const BosOptions& o) {
 }
 
 LEXFORMER_INLINE BosRows::BosRows(const BosOptions& options, std::vector<std::string> known) : options_(options) {
-  detail::check_texts(known, "BosOptions", "let them share rows (buckets)");
+  detail::check_known_words(known, "BosOptions", "let them share rows (buckets)");
   known_ = Vocabulary(std::move(known));
 }
 
@@ -122,7 +122,7 @@ LEXFORMER_INLINE std::vector<std::int32_t> BosRows::operator()(const std::string
   return rows;
 }
 
-LEXFORMER_INLINE void BosRows::describe(ModelFile& file) const {
+LEXFORMER_INLINE void BosRows::write_settings(ModelFile& file) const {
   detail::write_word_model(file, "bos", [o = options_](OptionVisitor& v) mutable { o.visit(v); });
   if (options_.buckets == 0) write_vocabulary(known_, "lexformer.substrings", file.metadata);
 }

@@ -46,7 +46,7 @@ class KvqFhSubstrings {
   /// The substrings of ^word@ that are used, with repetitions; all of them if none is.
   std::vector<std::string> operator()(const std::string& word) const;
   const KvqFhOptions& options() const { return options_; }
-  void describe(ModelFile& file) const;
+  void write_settings(ModelFile& file) const;
 
  private:
   static Substrings of(const KvqFhOptions& options);
@@ -93,7 +93,7 @@ class KvqFh : public WordModel<KvqFh<T, Dev>, T, Dev> {
   Var<accumulate_t<T>, Dev> loss(const Var<accumulate_t<T>, Dev>& targets, const Var<T, Dev>& vectors) const {
     return mse_loss(l2_normalize(cast<accumulate_t<T>>(vectors)), l2_normalize(targets));
   }
-  void describe(ModelFile& file) const { substrings_.describe(file); }
+  void write_settings(ModelFile& file) const { substrings_.write_settings(file); }
   void visit(ParameterVisitor<T, Dev>& v) { v("kvq_fh.substrings", table); }
 
  private:
@@ -120,7 +120,7 @@ LEXFORMER_INLINE Substrings KvqFhSubstrings::of(const KvqFhOptions& o) {
 
 LEXFORMER_INLINE KvqFhSubstrings::KvqFhSubstrings(std::span<const std::string> words, const KvqFhOptions& options) : options_(options) {
   auto known = frequent_substrings(words, of(options), options.known, false);
-  detail::check_texts(known, "KvqFhOptions", "use fewer (known)");
+  detail::check_known_words(known, "KvqFhOptions", "use fewer (known)");
   known_ = Vocabulary(std::move(known));
 }
 
@@ -139,7 +139,7 @@ LEXFORMER_INLINE std::vector<std::string> KvqFhSubstrings::operator()(const std:
   return used.empty() ? all : used;
 }
 
-LEXFORMER_INLINE void KvqFhSubstrings::describe(ModelFile& file) const {
+LEXFORMER_INLINE void KvqFhSubstrings::write_settings(ModelFile& file) const {
   detail::write_word_model(file, "kvq_fh", [o = options_](OptionVisitor& v) mutable { o.visit(v); });
   write_vocabulary(known_, "lexformer.substrings", file.metadata);
 }

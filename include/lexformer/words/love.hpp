@@ -69,7 +69,7 @@ class Love : public WordModel<Love<T, Dev>, T, Dev> {
     const auto ids = detail::units_of(words, [&](const std::string& word) { return units_.ids(word); });
     return encoder_(Indices<std::int32_t, Dev>(ids.first), ids.second, forward);
   }
-  void describe(ModelFile& file) const {
+  void write_settings(ModelFile& file) const {
     detail::write_love_options(options(), units_.options(), file);
     file.vocabulary = units_.vocabulary();
   }

@@ -29,7 +29,7 @@ void read_word_model(const ModelFile& file, const char* type, const VisitOptions
 void write_word_options(ModelFile& file, const char* key, const VisitOptions& visit);
 void read_word_options(const ModelFile& file, const char* key, const VisitOptions& visit);
 /// Errors (usage): a file cannot hold a vocabulary of these texts; `where` and `advice` are for the message.
-void check_texts(std::span<const std::string> texts, const char* where, const char* advice);
+void check_known_words(std::span<const std::string> texts, const char* where, const char* advice);
 /// Reads a vocabulary from the metadata. Errors (file): the file has none; as read_vocabulary().
 Vocabulary require_vocabulary(const ModelFile& file, const char* key);
 
@@ -108,7 +108,7 @@ LEXFORMER_INLINE void read_word_model(const ModelFile& file, const char* type, c
   read_word_options(file, type, visit);
 }
 
-LEXFORMER_INLINE void check_texts(std::span<const std::string> texts, const char* where, const char* advice) {
+LEXFORMER_INLINE void check_known_words(std::span<const std::string> texts, const char* where, const char* advice) {
   std::size_t bytes = 0;
   for (const std::string& text : texts) bytes += text.size() + 2;
   if (texts.size() > Vocabulary::max_size || bytes > 15u << 20)  // of the 16 MiB of a header
