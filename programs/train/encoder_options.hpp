@@ -17,7 +17,7 @@ struct EncoderOptions : RunOptions {
   std::string negative;  // column of --train
   std::string pool = "auto";
   std::vector<std::size_t> dense;
-  lx::DenseActivation activation = lx::DenseActivation::tanh;
+  lx::Activation activation = lx::Activation::tanh;
   bool normalize = false;
   std::size_t max_length = 256;
 

@@ -47,7 +47,7 @@ TEST_CASE("SentenceEncoder: texts in any batches, files") {
   const auto start = test::tiny_file();
   SentenceEncoder<> model(start,
                           {.pooling = Pooling::cls,
-                           .dense = {{.size = 5, .activation = DenseActivation::relu}, {.size = 3, .activation = DenseActivation::gelu}},
+                           .dense = {{.size = 5, .activation = Activation::relu}, {.size = 3, .activation = Activation::gelu}},
                            .normalize = true,
                            .max_length = 6},
                           3);
@@ -71,7 +71,7 @@ TEST_CASE("SentenceEncoder: texts in any batches, files") {
   CHECK(again.options().normalize);
   CHECK(again.options().max_length == 6);
   REQUIRE(again.options().dense.size() == 2);
-  CHECK(again.options().dense[1].activation == DenseActivation::gelu);
+  CHECK(again.options().dense[1].activation == Activation::gelu);
   CHECK(test::same_bits(again.encode(few_texts), vectors));
   // Other models read its encoder. For another head the Dense modules are of no use.
   auto encoder = Encoder<>::load(path);

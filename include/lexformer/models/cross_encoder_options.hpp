@@ -33,9 +33,6 @@ struct CrossEncoderOptions {
   }
 };
 
-/// The least max_length that leaves room for a token of each text: [CLS], and each text with its [SEP].
-constexpr std::size_t min_length(std::size_t texts) { return 1 + 2 * texts; }
-
 /// The options as stored in a file, without the attention terms, which the encoder stores.
 Json to_json(const CrossEncoderOptions& o);
 CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where);

@@ -117,7 +117,7 @@ class LstmTagger : public SavedModel<LstmTagger<T, Dev>, T, Dev> {
   /// The most probable labels of the words: (N).
   std::vector<std::int32_t> decode(const Batch& batch) const { return crf.decode(emissions(batch), batch.words); }
 
-  void describe(ModelFile& file) const { detail::write_lstm_tagger(options_, labels_, file); }
+  void write_settings(ModelFile& file) const { detail::write_lstm_tagger(options_, labels_, file); }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("tagger.unknown", unknown);
     if (projection) v("tagger.projection", *projection);
@@ -131,13 +131,13 @@ class LstmTagger : public SavedModel<LstmTagger<T, Dev>, T, Dev> {
       : unknown(init.template uniform<T, Dev>({1, parts.second.size}, std::sqrt(3 / static_cast<double>(parts.second.size)))),
         projection(make_projection(parts.second, init)),
         lstm(make_layers(parts.second, init)),
-        output(detail::love_linear<T, Dev>(2 * parts.second.states, parts.first.size(), init)),
+        output(Linear<T, Dev>::uniform(2 * parts.second.states, parts.first.size(), init)),
         crf(parts.first.size(), init),
         labels_(std::move(parts.first)),
         options_(parts.second) {}
   static std::optional<Linear<T, Dev>> make_projection(const LstmTaggerOptions& o, Init& init) {
     if (o.projection == 0) return std::nullopt;
-    return detail::love_linear<T, Dev>(o.size, o.projection, init);
+    return Linear<T, Dev>::uniform(o.size, o.projection, init);
   }
   static std::vector<BiLstm<T, Dev>> make_layers(const LstmTaggerOptions& o, Init& init) {
     std::vector<BiLstm<T, Dev>> all;

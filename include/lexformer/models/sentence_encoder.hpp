@@ -14,22 +14,16 @@
 
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/models/pretrained.hpp"
+#include "lexformer/models/task.hpp"
+#include "lexformer/nn/activation.hpp"
 #include "lexformer/nn/pooling.hpp"
 #include "lexformer/ops/rows.hpp"
 
 namespace lexformer {
 
-/// The activation of a Dense module.
-enum class DenseActivation { identity, tanh, relu, gelu };
-template <>
-inline constexpr Named<DenseActivation> names_of<DenseActivation>[] = {{"identity", DenseActivation::identity},
-                                                                       {"tanh", DenseActivation::tanh},
-                                                                       {"relu", DenseActivation::relu},
-                                                                       {"gelu", DenseActivation::gelu}};
-
 struct DenseOptions {
   std::size_t size = 0;  // of the vectors that it gives
-  DenseActivation activation = DenseActivation::tanh;
+  Activation activation = Activation::tanh;
 };
 
 /// How two vectors are compared; the largest value is the best. euclidean, manhattan: minus the distance.
@@ -47,9 +41,6 @@ struct SentenceEncoderOptions {
   std::size_t max_length = 512;       // tokens of a text, with [CLS] and [SEP]; at most the positions of the encoder
   VectorSimilarity similarity = VectorSimilarity::cosine;
 };
-
-/// [CLS], a token, [SEP].
-inline constexpr std::size_t min_length_of_text = 3;
 
 /// Whether the file is a sentence encoder: it has a pooling, and it is not a model for another task that was trained from one.
 bool is_sentence_encoder(const ModelFile& file);
@@ -82,10 +73,7 @@ class SentenceEncoder : public Pretrained<T, Dev> {
     auto y = pool(this->encoder()(batch, forward).last, batch.offsets, options_.pooling);
     const NameScope scope("dense");
     for (std::size_t i = 0; i < dense_->layers.size(); ++i) {
-      y = dense_->layers[i](y);
-      if (options_.dense[i].activation == DenseActivation::tanh) y = tanh(y);
-      if (options_.dense[i].activation == DenseActivation::relu) y = relu(y);
-      if (options_.dense[i].activation == DenseActivation::gelu) y = gelu(y);
+      y = activate(options_.dense[i].activation, dense_->layers[i](y));
     }
     return options_.normalize ? l2_normalize(y) : y;
   }
@@ -135,9 +123,9 @@ SentenceEncoder<T, Dev>::SentenceEncoder(const ModelFile& file, const SentenceEn
     : Pretrained<T, Dev>(file, start), options_(options) {
   const BertConfig& config = this->parsed_config();
   if (options_.pooling == Pooling::none) fail_usage("SentenceEncoder", "pooling 'none' gives no vector of a text; use mean, cls or max");
-  if (options_.max_length < min_length_of_text || config.max_position_embeddings < min_length_of_text)
+  if (options_.max_length < min_length(1) || config.max_position_embeddings < min_length(1))
     fail_usage("SentenceEncoder", "max_length ", std::min(options_.max_length, config.max_position_embeddings),
-               " leaves no room for a text; the least is ", min_length_of_text);
+               " leaves no room for a text; the least is ", min_length(1));
   options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
   double weights = 0;
   std::size_t width = config.hidden_size;
@@ -202,7 +190,7 @@ LEXFORMER_INLINE SentenceEncoderOptions stored_sentence_options(const ModelFile&
   o.normalize = get_bool(*ours, "normalize", where, false);
   o.similarity = get_name<VectorSimilarity>(*ours, "similarity", where, VectorSimilarity::cosine);
   // If a cross-encoder was trained from a sentence encoder, its max_length is the length of a pair.
-  if (is_sentence_encoder(file)) o.max_length = get_size(*ours, "max_length", min_length_of_text, 1u << 20, where, o.max_length);
+  if (is_sentence_encoder(file)) o.max_length = get_size(*ours, "max_length", min_length(1), 1u << 20, where, o.max_length);
   const Json* const dense = detail::find_value(*ours, "dense", false, where);
   if (dense == nullptr) return o;
   if (!dense->is_array()) fail_file(where, "'dense' is ", dense->type_name(), ", expected the activations of the Dense modules");
@@ -211,7 +199,7 @@ LEXFORMER_INLINE SentenceEncoderOptions stored_sentence_options(const ModelFile&
     const std::string name = cat("lexformer.dense.", o.dense.size(), ".weight");
     if (!file.tensors.contains(name) || file.tensors.shape(name).rank() != 2 || file.tensors.shape(name)[0] == 0)
       fail_file(file.path, "'dense' names ", dense->size(), " Dense modules, but there is no matrix ", in_quotes(name));
-    o.dense.push_back({file.tensors.shape(name)[0], get_name<DenseActivation>(entry, "dense", where)});
+    o.dense.push_back({file.tensors.shape(name)[0], get_name<Activation>(entry, "dense", where)});
   }
   return o;
 }

@@ -62,6 +62,9 @@ struct Task {
   }
 };
 
+/// The least max_length that leaves room for a token of each text: [CLS], and each text with its [SEP].
+constexpr std::size_t min_length(std::size_t texts) { return 1 + 2 * texts; }
+
 namespace detail {
 /// Reads `label_names`, which may be missing. Errors (file): it is not a list of strings, or not one for each label.
 std::vector<std::string> get_label_names(const Json& json, std::size_t labels, const std::string& where);

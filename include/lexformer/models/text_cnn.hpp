@@ -115,7 +115,7 @@ class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
   std::vector<double> scores_of(const Tensor<A>& logits) const { return task().scores_of(logits); }
 
   /// All but the vectors of words.
-  void describe(ModelFile& file) const { detail::write_text_cnn(parts_, file); }
+  void write_settings(ModelFile& file) const { detail::write_text_cnn(parts_, file); }
   void visit(ParameterVisitor<T, Dev>& v) {
     for (std::size_t i = 0; i < convolutions.size(); ++i) v(cat("text_cnn.convolution.", cnn().first_width + i), convolutions[i]);
     v("text_cnn.output", output);
@@ -124,7 +124,7 @@ class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
  private:
   TextCnn(detail::TextCnnParts parts, Init init)
       : convolutions(make_convolutions(parts.cnn, init)),
-        output(detail::love_linear<T, Dev>(convolutions.size() * parts.cnn.filters, parts.task.labels, init)),
+        output(Linear<T, Dev>::uniform(convolutions.size() * parts.cnn.filters, parts.task.labels, init)),
         parts_(std::move(parts)) {}
   static Task classes_of(std::size_t classes, std::vector<std::string> names) {
     if (classes < 2 || (!names.empty() && names.size() != classes))
@@ -133,7 +133,7 @@ class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
   }
   static std::vector<Linear<T, Dev>> make_convolutions(const TextCnnOptions& o, Init& init) {
     std::vector<Linear<T, Dev>> all;
-    for (std::size_t w = o.first_width; w <= o.last_width; ++w) all.push_back(detail::love_linear<T, Dev>(w * o.size, o.filters, init));
+    for (std::size_t w = o.first_width; w <= o.last_width; ++w) all.push_back(Linear<T, Dev>::uniform(w * o.size, o.filters, init));
     return all;
   }
 

@@ -6,8 +6,8 @@
 
 namespace lexformer {
 
-/// The supported values of HuggingFace's `hidden_act`.
-enum class Activation { gelu, gelu_tanh, relu, tanh, silu, quick_gelu };
+/// The supported values of HuggingFace's `hidden_act`, and the activations of a Dense module.
+enum class Activation { gelu, gelu_tanh, relu, tanh, silu, quick_gelu, identity };
 
 template <>
 inline constexpr Named<Activation> names_of<Activation>[] = {{"gelu", Activation::gelu},
@@ -19,7 +19,9 @@ inline constexpr Named<Activation> names_of<Activation>[] = {{"gelu", Activation
                                                              {"tanh", Activation::tanh},
                                                              {"silu", Activation::silu},
                                                              {"swish", Activation::silu},
-                                                             {"quick_gelu", Activation::quick_gelu}};
+                                                             {"quick_gelu", Activation::quick_gelu},
+                                                             {"identity", Activation::identity},
+                                                             {"linear", Activation::identity}};
 
 template <class T, class Dev>
 Var<T, Dev> activate(Activation activation, const Var<T, Dev>& x) {
@@ -36,6 +38,8 @@ Var<T, Dev> activate(Activation activation, const Var<T, Dev>& x) {
       return multiply(x, sigmoid(x));
     case Activation::quick_gelu:  // an approximation of gelu
       return multiply(x, sigmoid(scale(x, static_cast<accumulate_t<T>>(1.702))));
+    case Activation::identity:
+      return x;
   }
   fail("activation", "the value is not an enumerator of Activation");
 }

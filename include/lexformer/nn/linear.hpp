@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <type_traits>
 
@@ -19,6 +20,14 @@ struct Linear {
   PackedWeights<T, Dev> packed{};
 
   Linear(std::size_t in, std::size_t out, Init& init) : weight(init.normal<T, Dev>({out, in})), bias(init.constant<T, Dev>({out}, T{0})) {}
+  /// A layer with PyTorch's initial values: weight and bias uniform in +-1 / sqrt(in).
+  static Linear uniform(std::size_t in, std::size_t out, Init& init) {
+    const double bound = 1 / std::sqrt(static_cast<double>(in));
+    Linear layer(in, out, init);
+    layer.weight = init.uniform<T, Dev>({out, in}, bound);
+    layer.bias = init.uniform<T, Dev>({out}, bound);
+    return layer;
+  }
   Var<T, Dev> operator()(const Var<T, Dev>& x) const {
     if (int8) return linear_int8(x, *int8);
     if (const auto w = packed_weights()) return linear_bfloat16(x, *w);

@@ -27,7 +27,7 @@ class LoveCnn {
 
   LoveCnn(const LoveOptions& o, Init& init)
       : convolutions(make_convolutions(o.size, init)),
-        output(detail::love_linear<T, Dev>(convolutions.size() * o.size, o.size, init)),
+        output(Linear<T, Dev>::uniform(convolutions.size() * o.size, o.size, init)),
         dropout_(o.dropout) {}
   /// Number of elements of the weights, without biases.
   static double weights(const LoveOptions& o) {
@@ -49,7 +49,7 @@ class LoveCnn {
  private:
   static std::vector<Linear<T, Dev>> make_convolutions(std::size_t size, Init& init) {
     std::vector<Linear<T, Dev>> all;
-    for (std::size_t w = first_width; w <= last_width; ++w) all.push_back(detail::love_linear<T, Dev>(w * size, size, init));
+    for (std::size_t w = first_width; w <= last_width; ++w) all.push_back(Linear<T, Dev>::uniform(w * size, size, init));
     return all;
   }
   double dropout_;

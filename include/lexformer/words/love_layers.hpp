@@ -2,7 +2,6 @@
 // Shared by LOVE's encoders.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 
 #include "lexformer/nn/linear.hpp"
@@ -10,20 +9,6 @@
 #include "lexformer/ops/rows.hpp"
 
 namespace lexformer {
-
-namespace detail {
-
-/// A linear layer with PyTorch's initial values: weight and bias uniform in +-1 / sqrt(in).
-template <class T, class Dev>
-Linear<T, Dev> love_linear(std::size_t in, std::size_t out, Init& init) {
-  const double bound = 1 / std::sqrt(static_cast<double>(in));
-  Linear<T, Dev> layer(in, out, init);
-  layer.weight = init.template uniform<T, Dev>({out, in}, bound);
-  layer.bias = init.template uniform<T, Dev>({out}, bound);
-  return layer;
-}
-
-}  // namespace detail
 
 /// LOVE's residual connection: Y = X + dropout(weight (C - mean) / (deviation + 1e-6) + bias) for the output C of a layer, (N, D). The
 /// deviation divides by D - 1, as in the released code (ops/rows.hpp: standardize).

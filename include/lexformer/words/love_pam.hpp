@@ -70,9 +70,9 @@ class LovePam {
 
   LovePam(const LoveOptions& o, Init& init) : norm(o.size, init), options_(o), scores_(position_scores(usual_length, o.size / o.heads)) {
     for (std::size_t i = 0; i < o.layers; ++i) {
-      auto position = detail::love_linear<T, Dev>(o.size, o.size, init), query = detail::love_linear<T, Dev>(o.size, o.query_size, init),
-           key = detail::love_linear<T, Dev>(o.size, o.query_size, init);
-      auto output = detail::love_linear<T, Dev>(o.structure == LoveStructure::merge ? 2 * o.size : o.size, o.size, init);
+      auto position = Linear<T, Dev>::uniform(o.size, o.size, init), query = Linear<T, Dev>::uniform(o.size, o.query_size, init),
+           key = Linear<T, Dev>::uniform(o.size, o.query_size, init);
+      auto output = Linear<T, Dev>::uniform(o.structure == LoveStructure::merge ? 2 * o.size : o.size, o.size, init);
       layers.push_back({std::move(position), std::move(query), std::move(key), std::move(output)});
     }
   }

@@ -25,8 +25,8 @@ class LoveRnn {
 
   LoveRnn(const LoveOptions& o, Init& init)
       : layers(make_layers(o, init)),
-        hidden(detail::love_linear<T, Dev>(o.size, o.size, init)),
-        output(detail::love_linear<T, Dev>(o.size, o.size, init)),
+        hidden(Linear<T, Dev>::uniform(o.size, o.size, init)),
+        output(Linear<T, Dev>::uniform(o.size, o.size, init)),
         dropout_(o.dropout) {}
   /// Number of elements of the weights, without biases.
   static double weights(const LoveOptions& o) {

@@ -64,7 +64,7 @@ class Mimick : public WordModel<Mimick<T, Dev>, T, Dev> {
   Var<accumulate_t<T>, Dev> loss(const Var<accumulate_t<T>, Dev>& targets, const Var<T, Dev>& vectors) const {
     return scale(mse_loss(vectors, targets), static_cast<accumulate_t<T>>(options_.size));
   }
-  void describe(ModelFile& file) const { detail::write_mimick(options_, units_, file); }
+  void write_settings(ModelFile& file) const { detail::write_mimick(options_, units_, file); }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("mimick.units", table);
     v("mimick.lstm", lstm);
@@ -76,8 +76,8 @@ class Mimick : public WordModel<Mimick<T, Dev>, T, Dev> {
   Mimick(std::pair<WordUnits, MimickOptions> parts, Init init)
       : table(parts.first.size(), parts.second.unit_size, init),
         lstm(parts.second.unit_size, parts.second.states, init),
-        hidden(detail::love_linear<T, Dev>(2 * parts.second.states, parts.second.size, init)),
-        output(detail::love_linear<T, Dev>(parts.second.size, parts.second.size, init)),
+        hidden(Linear<T, Dev>::uniform(2 * parts.second.states, parts.second.size, init)),
+        output(Linear<T, Dev>::uniform(parts.second.size, parts.second.size, init)),
         units_(std::move(parts.first)),
         options_(parts.second) {}
 
