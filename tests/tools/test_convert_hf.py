@@ -16,6 +16,7 @@ import os
 import pickle
 import random
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -39,6 +40,7 @@ from convert.names import needed_tensors
 from convert.pickles import STORAGES, Later
 from convert.safetensors import parse_safetensors, write_safetensors
 from convert.tensor import WIDTHS, convert, Tensor, to_int8, values
+from convert.torch_files import gather, OLD_FORMAT
 from convert.weights import read_weights
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "caf\u00e9", "\"", "\\", "\u4f60"]
@@ -401,6 +403,49 @@ class Convert(unittest.TestCase):
         taken.items = 5
         with mock.patch("convert.torch_files.read_zip", lambda *_: (taken, {})):
             self.refused("is damaged: TypeError")
+
+    def limited(self, code, part):
+        """Converts in a process that may have 200 MB."""
+        self.put("config.json", json.dumps({key: value for key, value in CONFIG.items() if key != "label"}))
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "convert_hf.py"), self.source, self.target], stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+                              encoding="utf-8", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20)))
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
+        self.assertIn(part, done.stderr)
+
+    def test_memory(self):
+        """A file takes memory in proportion to its size."""
+        call = b"ctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\nCharStorage\nU\x010U\x03cpuJ%stQ" % struct.pack("<i", 4 << 20)
+        call = call.replace(b"U\x07", b"\x8c\x07").replace(b"U\x01", b"\x8c\x01").replace(b"U\x03", b"\x8c\x03")
+        number = lambda value: b"J" + struct.pack("<i", value)
+        name = lambda text: b"X" + struct.pack("<I", len(text)) + text.encode()
+        turned = b"\x80\x04}" + name("a") + call + number(0) + b"(" + 2 * number(2048) + b"t(" + number(1) + number(2048) + b"t\x89NtRs."
+        many = b"".join(name("t%d" % i) + call + number(1) + b"(" + number((4 << 20) - 1) + b"t(" + number(1) + b"t\x89NtR" for i in range(100))
+        for pickled, part in ((turned, "37 needed tensors are missing"), (b"\x80\x04}(" + many + b"u.", "many share a storage"),
+                              (b"\x80\x04" + b"]" * (9 << 20) + b".", "its pickle has more than the 8388608 bytes")):
+            out = io.BytesIO()
+            with zipfile.ZipFile(out, "w") as archive:
+                archive.writestr("archive/data.pkl", pickled)
+                archive.writestr("archive/data/0", bytes(4 << 20))
+            self.put("pytorch_model.bin", out.getvalue())
+            self.limited(3, part)
+        self.put("pytorch_model.bin", OLD_FORMAT + b"\x80\x02X" + struct.pack("<I", 9 << 20) + bytes(9 << 20) + b".")
+        self.limited(3, "its pickle has more than the 8388608 bytes")
+        self.put("tokenizer_config.json", '{"a":[%s[]]}' % ("[]," * (11 << 20)))
+        self.limited(3, "tokenizer_config.json: has 34603018 bytes, more than the 33554432 that are read of such a file")
+
+    def test_views(self):
+        """Every way to step through a storage gives the elements in C order."""
+        numbers = random.Random(5)
+        for _ in range(500):
+            width, axes = numbers.choice((1, 2, 4, 8)), numbers.randint(0, 5)
+            shape = tuple(numbers.choice((1, 2, 3, 5)) for _ in range(axes))
+            stride, offset = tuple(numbers.choice((0, 1, 2, 3, 5, 6, 30)) for _ in shape), numbers.randint(0, 3)
+            places = [offset]
+            for size, step in zip(shape, stride):
+                places = [place + i * step for place in places for i in range(size)]
+            data = bytes(numbers.randrange(256) for _ in range((max(places) + 2) * width))
+            want = b"".join(data[place * width:(place + 1) * width] for place in places)
+            self.assertEqual(bytes(gather(data, width, offset, shape, stride)), want, (width, offset, shape, stride))
 
     def test_what_stands_in_for_a_file(self):
         pointer, page = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", b"\r\n<!DOCTYPE html>\n<html></html>"

@@ -3,12 +3,14 @@
 
 import collections
 import pickle
+import types
 
 from .errors import check, shown
 from .json_values import is_size
 
 STORAGES = {"DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16", "LongStorage": "I64",
             "IntStorage": "I32", "ShortStorage": "I16", "CharStorage": "I8", "ByteStorage": "U8", "BoolStorage": "BOOL"}
+MAX_PICKLE = 8 << 20  # bytes; a tensor takes some 200, but a hostile byte may stand for an object of 64
 # The opcodes of torch.save, protocols 2 to 4. Only SETITEM and SETITEMS hash values of the pickle.
 INSTRUCTIONS = [getattr(pickle, name) for name in (
     "PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT BINUNICODE SHORT_BINUNICODE GLOBAL STACK_GLOBAL "
@@ -54,4 +56,10 @@ def unpickle(stream, path, storage):
         dispatch = {code[0]: pickle._Unpickler.dispatch[code[0]] for code in INSTRUCTIONS}
         dispatch[pickle.SETITEM[0]], dispatch[pickle.SETITEMS[0]] = load_setitem, load_setitems
 
-    return Unpickler(stream).load()
+    begin = stream.tell()
+
+    def read(size):
+        check(stream.tell() + size <= begin + MAX_PICKLE, path, "its pickle has more than the %d bytes that are read of one" % MAX_PICKLE)
+        return stream.read(size)
+
+    return Unpickler(types.SimpleNamespace(read=read, readline=stream.readline)).load()

@@ -2,13 +2,14 @@
 """The .bin files of torch.save: zip files, and what PyTorch before 1.6 wrote."""
 
 import io
+import itertools
 import math
 import struct
 import zipfile
 
 from .errors import check, one_line, shown, Stop
 from .json_values import is_text
-from .pickles import Later, unpickle
+from .pickles import Later, MAX_PICKLE, unpickle
 from .tensor import WIDTHS, Tensor
 
 
@@ -32,9 +33,11 @@ def read_zip(content, path):
         check(len(pickles) == 1, path, "holds no data.pkl; this is no file of torch.save")
         root = pickles[0][:-len("data.pkl")]
         check(root + "byteorder" not in entries or stored(root + "byteorder") == b"little", path, "is not little-endian")
+        check(entries[pickles[0]].file_size <= MAX_PICKLE, path, "its pickle has more than the %d bytes that are read of one" % MAX_PICKLE)
         return unpickle(io.BytesIO(stored(pickles[0])), path, storage), data
 
 
+CASTS = {1: "B", 2: "H", 4: "I", 8: "Q"}  # of a memoryview, by bytes of an element
 OLD_FORMAT = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."  # the first of five pickles
 
 
@@ -102,10 +105,19 @@ def lies_inside(tensor, data):
 
 def gather(data, width, offset, shape, stride):
     """The elements in C order."""
-    axes, run = list(zip(shape, stride)), 1
-    while axes and (axes[-1][0] == 1 or axes[-1][1] == run):  # the last axes are often contiguous, with `run` elements
+    axes, run = [axis for axis in zip(shape, stride) if axis[0] != 1], 1
+    while axes and axes[-1][1] == run:  # the last axes are often contiguous, with `run` elements
         run *= axes.pop()[0]
-    starts = [offset]
-    for size, step in axes:
-        starts = [start + i * step for start in starts for i in range(size)]
-    return b"".join(data[start * width:(start + run) * width] for start in starts)
+    if not axes:
+        return data[offset * width:(offset + run) * width]
+    if run > 1:
+        axes.append((run, 1))
+    out = bytearray(math.prod(shape) * width)
+    theirs, ours = memoryview(data).cast(CASTS[width]), memoryview(out).cast(CASTS[width])
+    axes = [(size, step, math.prod(size for size, _ in axes[i + 1:])) for i, (size, step) in enumerate(axes)]
+    size, step, place = axes.pop(axes.index(max(axes)))  # the longest axis is copied at once, for each index of the others
+    for index in itertools.product(*(range(axis[0]) for axis in axes)):
+        start, at = offset + sum(i * axis[1] for i, axis in zip(index, axes)), sum(i * axis[2] for i, axis in zip(index, axes))
+        one = theirs[start:start + (size - 1) * step + 1:step] if step else memoryview(data[start * width:(start + 1) * width] * size).cast(CASTS[width])
+        ours[at:at + (size - 1) * place + 1:place] = one
+    return out
