@@ -14,7 +14,12 @@ if(LEXFORMER_INSTALL_PROGRAMS)
     message(FATAL_ERROR "lexformer: LEXFORMER_INSTALL_PROGRAMS needs LEXFORMER_PROGRAMS=ON")
   endif()
   install(PROGRAMS $<TARGET_FILE:lexformer_program> TYPE BIN RENAME lexformer)
-  install(PROGRAMS tools/convert_hf.py TYPE BIN RENAME lexformer-convert_hf)
+  # The converter is a script and a package beside it; the command is a link to the script.
+  install(PROGRAMS tools/convert_hf.py DESTINATION ${CMAKE_INSTALL_DATADIR}/lexformer)
+  install(DIRECTORY tools/convert DESTINATION ${CMAKE_INSTALL_DATADIR}/lexformer FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
+  file(RELATIVE_PATH converter /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_DATADIR}/lexformer/convert_hf.py)
+  file(CREATE_LINK ${converter} ${CMAKE_CURRENT_BINARY_DIR}/lexformer-convert_hf SYMBOLIC)
+  install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/lexformer-convert_hf TYPE BIN)
   if(NOT CMAKE_CROSSCOMPILING)  # the program writes its manual pages and its completion
     install(CODE "execute_process(COMMAND \"$<TARGET_FILE:lexformer_program>\" help --write \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\" COMMAND_ERROR_IS_FATAL ANY)")
   endif()

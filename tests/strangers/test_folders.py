@@ -23,6 +23,11 @@ PROGRAM = os.path.join(os.environ.get("LEXFORMER_BIN", os.path.join(ROOT, "build
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 sys.dont_write_bytecode = True
 import convert_hf
+from convert.added_tokens import SPECIAL
+from convert.folder_keys import FOLDER_KEYS
+from convert.names import needed_tensors
+from convert.safetensors import write_safetensors
+from convert.tensor import Tensor
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "foo", "bar", "##bar", "Foo", "caf\u00e9", "cafe", "\u4f60", "\u4f60foo", "[", "]", "x", "mask", "##x", "<s>", "[E1]"]
 TEXT = "Foo caf\u00e9 [MASK] foobar \u4f60foo [X] x<s>"
@@ -55,7 +60,7 @@ TOKENIZER = {"version": "1.0", "truncation": None, "padding": None, "added_token
              "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": BERT_TEMPLATE, "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
              "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
                        "vocab": {word: i for i, word in enumerate(WORDS)}}}
-FAST = {"tokenizer_class": "PreTrainedTokenizerFast", **{name: "[%s]" % name[:-6].upper() for name in convert_hf.SPECIAL}}
+FAST = {"tokenizer_class": "PreTrainedTokenizerFast", **{name: "[%s]" % name[:-6].upper() for name in SPECIAL}}
 BASES = {
     "bert": {"config.json": CONFIG, "vocab.txt": "".join(word + "\n" for word in WORDS), "tokenizer_config.json": {"tokenizer_class": "BertTokenizer"}},
     "json": {"config.json": CONFIG, "tokenizer.json": TOKENIZER, "tokenizer_config.json": {"tokenizer_class": "BertTokenizer"}},
@@ -199,9 +204,9 @@ def write_folder(folder, files):
         os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="\n") as out:
             out.write(content if isinstance(content, str) else json.dumps(content))
-    tensors = {name: convert_hf.Tensor("F32", shape, array.array("f", [0.5] * math.prod(shape)).tobytes())
-               for name, shape in convert_hf.needed_tensors(CONFIG).items()}
-    convert_hf.write_safetensors(os.path.join(folder, "model.safetensors"), tensors, {})
+    tensors = {name: Tensor("F32", shape, array.array("f", [0.5] * math.prod(shape)).tobytes())
+               for name, shape in needed_tensors(CONFIG).items()}
+    write_safetensors(os.path.join(folder, "model.safetensors"), tensors, {})
 
 
 class Folders(unittest.TestCase):
@@ -241,7 +246,7 @@ class Folders(unittest.TestCase):
 
     def test_keys_are_those_of_the_library(self):
         with open(os.path.join(ROOT, "include", "lexformer", "io", "folder_keys.hpp"), encoding="utf-8") as file:
-            self.assertEqual(file.read().split('R"(\n')[1].split(')"')[0], convert_hf.FOLDER_KEYS)
+            self.assertEqual(file.read().split('R"(\n')[1].split(')"')[0], FOLDER_KEYS)
 
 
 def compare_with_transformers():

@@ -16,6 +16,7 @@ import os
 import pickle
 import random
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -31,6 +32,16 @@ GOLDEN = os.path.join(ROOT, "tests", "golden", "tiny.lxf")
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 sys.dont_write_bytecode = True
 import convert_hf
+from convert.added_tokens import SPECIAL
+from convert.files import read_bytes
+from convert.folder_keys import SECTIONS
+from convert.lxf import VERSION
+from convert.names import needed_tensors
+from convert.pickles import STORAGES, Later
+from convert.safetensors import parse_safetensors, write_safetensors
+from convert.tensor import WIDTHS, convert, Tensor, to_int8, values
+from convert.torch_files import gather, OLD_FORMAT
+from convert.weights import read_weights
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "caf\u00e9", "\"", "\\", "\u4f60"]
 CONFIG = {"model_type": "bert", "hidden_size": 4, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11,
@@ -46,11 +57,11 @@ def floats(count, start=0):
 def tiny_tensors(config=CONFIG):
     """Name -> (dtype, shape, bytes)."""
     return {name: ("F32", shape, array.array("f", floats(math.prod(shape), i)).tobytes())
-            for i, (name, shape) in enumerate(sorted(convert_hf.needed_tensors(config).items()))}
+            for i, (name, shape) in enumerate(sorted(needed_tensors(config).items()))}
 
 
 def read_lxf(path):
-    return convert_hf.parse_safetensors(convert_hf.read_bytes(path), path)
+    return parse_safetensors(read_bytes(path), path)
 
 
 def safetensors_bytes(tensors, metadata=None):
@@ -68,7 +79,7 @@ def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=N
     dictionary; `inside` is the key of an outer dictionary that has the tensors."""
     torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
     torch._utils = utils
-    classes = {dtype: type(name, (), {"__module__": "torch", "__qualname__": name}) for name, dtype in convert_hf.STORAGES.items()}
+    classes = {dtype: type(name, (), {"__module__": "torch", "__qualname__": name}) for name, dtype in STORAGES.items()}
     for kind in classes.values():
         setattr(torch, kind.__name__, kind)
 
@@ -95,7 +106,7 @@ def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=N
 
     state, files = collections.OrderedDict(), {}
     for i, (name, (dtype, shape, content)) in enumerate(tensors.items()):
-        width = convert_hf.WIDTHS[dtype]
+        width = WIDTHS[dtype]
         stride = tuple(math.prod(shape[axis + 1:]) for axis in range(len(shape)))
         storage = Storage("storage", classes[dtype], str(i), "cpu", storage_size or len(content) // width, *([None] if old else []))
         state[name] = Value(storage, 0, tuple(shape), strides or stride, False, collections.OrderedDict())
@@ -116,7 +127,7 @@ def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=N
         out.write(stream.getvalue())
         pickle.dump(["%d" % i for i in range(len(tensors))], out, 2)
         for dtype, _, content in tensors.values():
-            out.write(struct.pack("<q", len(content) // convert_hf.WIDTHS[dtype]) + content)
+            out.write(struct.pack("<q", len(content) // WIDTHS[dtype]) + content)
         return out.getvalue()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED) as archive:
         archive.writestr("archive/data.pkl", stream.getvalue())
@@ -146,7 +157,7 @@ class Convert(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        known = mock.patch.dict(convert_hf.SECTIONS["config.json"], {"label": None})  # a text of all kinds of characters
+        known = mock.patch.dict(SECTIONS["config.json"], {"label": None})  # a text of all kinds of characters
         known.start()
         self.addCleanup(known.stop)
         self.source = os.path.join(self.folder, "source")
@@ -188,7 +199,7 @@ class Convert(unittest.TestCase):
 
     def test_version_is_the_library_s(self):
         with open(os.path.join(ROOT, "include", "lexformer", "version.hpp")) as file:
-            self.assertIn('LEXFORMER_VERSION "%s"' % convert_hf.VERSION, file.read())
+            self.assertIn('LEXFORMER_VERSION "%s"' % VERSION, file.read())
 
     def test_plain_folder_and_golden_file(self):
         tensors = tiny_tensors()
@@ -203,7 +214,7 @@ class Convert(unittest.TestCase):
         self.assertEqual((struct.unpack("<Q", content[:8])[0] + 8) % 64, 0)
         # The golden file keeps the version that wrote it.
         self.put_weights(tensors)
-        with mock.patch.object(convert_hf, "VERSION", read_lxf(GOLDEN)[1]["lexformer.version"]):
+        with mock.patch("convert.lxf.VERSION", read_lxf(GOLDEN)[1]["lexformer.version"]):
             self.result()
         with open(self.target, "rb") as file, open(GOLDEN, "rb") as golden:
             self.assertEqual(file.read(), golden.read())
@@ -276,7 +287,7 @@ class Convert(unittest.TestCase):
         before = self.result()[0]
         small, again = os.path.join(self.folder, "small.lxf"), os.path.join(self.folder, "again.lxf")
         self.assertEqual(self.convert(small, "--dtype", "I8", "--check", source=self.target), 0, self.err)
-        after, metadata = convert_hf.parse_safetensors(convert_hf.read_bytes(small), small)
+        after, metadata = parse_safetensors(read_bytes(small), small)
         layers = [name for name in before if re.search(r"encoder\.layer\.\d+\..*(query|key|value|dense)\.weight$", name)]
         self.assertTrue(layers)
         self.assertEqual(set(after), set(before) | {name + "_scale" for name in layers})
@@ -286,8 +297,8 @@ class Convert(unittest.TestCase):
                 continue
             rows, columns = tensor.shape
             self.assertEqual((after[name].dtype, after[name].shape), ("I8", (rows, columns)))
-            scales, integers = convert_hf.values(after[name + "_scale"]), array.array("b", bytes(after[name].data))
-            numbers = convert_hf.values(tensor)
+            scales, integers = values(after[name + "_scale"]), array.array("b", bytes(after[name].data))
+            numbers = values(tensor)
             for row in range(rows):
                 part = slice(row * columns, (row + 1) * columns)
                 self.assertAlmostEqual(scales[row] * 127, max(map(abs, numbers[part])), delta=1e-6 * scales[row] * 127)
@@ -296,14 +307,14 @@ class Convert(unittest.TestCase):
         for arguments in ([again, "--dtype", "F32"], ["--to-hf", os.path.join(self.folder, "hf")]):
             self.assertEqual(self.convert(*arguments, source=small), 3)
             self.assertIn("holds weights in 8 bits", self.err)
-        zeros = convert_hf.Tensor("F32", (2, 2), array.array("f", [0, 0, 1e-45, -1.5]).tobytes())
-        self.assertEqual([t.data for t in convert_hf.to_int8(zeros, "")], [bytes([0, 0, 0, 129]), array.array("f", [0, 1.5 / 127]).tobytes()])
+        zeros = Tensor("F32", (2, 2), array.array("f", [0, 0, 1e-45, -1.5]).tobytes())
+        self.assertEqual([t.data for t in to_int8(zeros, "")], [bytes([0, 0, 0, 129]), array.array("f", [0, 1.5 / 127]).tobytes()])
 
     def test_rounding_to_16_bits(self):
         draw = random.Random(1)
         numbers = array.array("f", [draw.gauss(0, 1) * 2.0**draw.randint(-20, 14) for _ in range(2000)] + [0.0, -0.0, 1.00390625, 1.01171875])
-        tensor = convert_hf.Tensor("F32", (len(numbers),), numbers.tobytes())
-        for x, y in zip(numbers, convert_hf.values(convert_hf.convert(tensor, "BF16", ""))):
+        tensor = Tensor("F32", (len(numbers),), numbers.tobytes())
+        for x, y in zip(numbers, values(convert(tensor, "BF16", ""))):
             step = 2.0**(math.frexp(x)[1] - 8)  # 8 significant bits
             self.assertEqual(y, round(x / step) * step)  # Python rounds ties to even
         self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F32", (1,), struct.pack("<f", 70000))}))
@@ -385,20 +396,63 @@ class Convert(unittest.TestCase):
     def test_many_tensors_of_one_storage(self):
         """A small file cannot ask for much memory."""
         self.put("pytorch_model.bin", bin_bytes({"a": ("F32", (1000,), bytes(4000))}))
-        many = {"t%d" % i: convert_hf.Later(("F32", "0"), 0, (1000,), (1,)) for i in range(50)}
-        with mock.patch.object(convert_hf, "read_zip", lambda *_: (many, {"0": bytes(4000)})):
+        many = {"t%d" % i: Later(("F32", "0"), 0, (1000,), (1,)) for i in range(50)}
+        with mock.patch("convert.torch_files.read_zip", lambda *_: (many, {"0": bytes(4000)})):
             self.refused("many share a storage")
         taken = collections.OrderedDict(a=1)
         taken.items = 5
-        with mock.patch.object(convert_hf, "read_zip", lambda *_: (taken, {})):
+        with mock.patch("convert.torch_files.read_zip", lambda *_: (taken, {})):
             self.refused("is damaged: TypeError")
+
+    def limited(self, code, part):
+        """Converts in a process that may have 200 MB."""
+        self.put("config.json", json.dumps({key: value for key, value in CONFIG.items() if key != "label"}))
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "convert_hf.py"), self.source, self.target], stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+                              encoding="utf-8", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20)))
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
+        self.assertIn(part, done.stderr)
+
+    def test_memory(self):
+        """A file takes memory in proportion to its size."""
+        call = b"ctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\nCharStorage\nU\x010U\x03cpuJ%stQ" % struct.pack("<i", 4 << 20)
+        call = call.replace(b"U\x07", b"\x8c\x07").replace(b"U\x01", b"\x8c\x01").replace(b"U\x03", b"\x8c\x03")
+        number = lambda value: b"J" + struct.pack("<i", value)
+        name = lambda text: b"X" + struct.pack("<I", len(text)) + text.encode()
+        turned = b"\x80\x04}" + name("a") + call + number(0) + b"(" + 2 * number(2048) + b"t(" + number(1) + number(2048) + b"t\x89NtRs."
+        many = b"".join(name("t%d" % i) + call + number(1) + b"(" + number((4 << 20) - 1) + b"t(" + number(1) + b"t\x89NtR" for i in range(100))
+        for pickled, part in ((turned, "37 needed tensors are missing"), (b"\x80\x04}(" + many + b"u.", "many share a storage"),
+                              (b"\x80\x04" + b"]" * (9 << 20) + b".", "its pickle has more than the 8388608 bytes")):
+            out = io.BytesIO()
+            with zipfile.ZipFile(out, "w") as archive:
+                archive.writestr("archive/data.pkl", pickled)
+                archive.writestr("archive/data/0", bytes(4 << 20))
+            self.put("pytorch_model.bin", out.getvalue())
+            self.limited(3, part)
+        self.put("pytorch_model.bin", OLD_FORMAT + b"\x80\x02X" + struct.pack("<I", 9 << 20) + bytes(9 << 20) + b".")
+        self.limited(3, "its pickle has more than the 8388608 bytes")
+        self.put("tokenizer_config.json", '{"a":[%s[]]}' % ("[]," * (11 << 20)))
+        self.limited(3, "tokenizer_config.json: has 34603018 bytes, more than the 33554432 that are read of such a file")
+
+    def test_views(self):
+        """Every way to step through a storage gives the elements in C order."""
+        numbers = random.Random(5)
+        for _ in range(500):
+            width, axes = numbers.choice((1, 2, 4, 8)), numbers.randint(0, 5)
+            shape = tuple(numbers.choice((1, 2, 3, 5)) for _ in range(axes))
+            stride, offset = tuple(numbers.choice((0, 1, 2, 3, 5, 6, 30)) for _ in shape), numbers.randint(0, 3)
+            places = [offset]
+            for size, step in zip(shape, stride):
+                places = [place + i * step for place in places for i in range(size)]
+            data = bytes(numbers.randrange(256) for _ in range((max(places) + 2) * width))
+            want = b"".join(data[place * width:(place + 1) * width] for place in places)
+            self.assertEqual(bytes(gather(data, width, offset, shape, stride)), want, (width, offset, shape, stride))
 
     def test_what_stands_in_for_a_file(self):
         pointer, page = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", b"\r\n<!DOCTYPE html>\n<html></html>"
         self.put_weights(tiny_tensors())
         for name in ("model.safetensors", "vocab.txt", "config.json", "pytorch_model.bin"):
             there = os.path.exists(os.path.join(self.source, name))
-            old = convert_hf.read_bytes(os.path.join(self.source, name)) if there else None
+            old = read_bytes(os.path.join(self.source, name)) if there else None
             if name == "pytorch_model.bin":
                 os.remove(os.path.join(self.source, "model.safetensors"))
             for content, part in ((pointer, ": is a pointer of Git LFS and not the file itself; fetch it: git lfs pull"), (page, ": is a page of HTML and not")):
@@ -456,7 +510,7 @@ class Convert(unittest.TestCase):
         content = array.array("f", floats(32))
         turned = array.array("f", [content[j * 8 + i] for i in range(8) for j in range(4)])
         self.put("pytorch_model.bin", bin_bytes({name: ("F32", (8, 4), content.tobytes())}, strides=(1, 8)))
-        got = convert_hf.read_weights(os.path.join(self.source, "pytorch_model.bin"))[0]
+        got = read_weights(os.path.join(self.source, "pytorch_model.bin"))[0]
         self.assertEqual(bytes(got[name].data), turned.tobytes())
 
     def test_hostile_bin(self):
@@ -573,7 +627,7 @@ class Convert(unittest.TestCase):
         # Of a tokenizer of BERT, tokenizer_config.json says how a text is split; of a general one tokenizer.json.
         read = lambda flags: tuple(flags[key] for key in ("max_input_chars_per_word", "tokenize_chinese_chars", "strip_accents", "do_lower_case"))
         self.assertEqual(read(json.loads(metadata["lexformer.tokenizer"])), (100, True, None, False))
-        names = {name: "[%s]" % name[:-6].upper() for name in convert_hf.SPECIAL}
+        names = {name: "[%s]" % name[:-6].upper() for name in SPECIAL}
         self.put("tokenizer_config.json", json.dumps(dict(names, do_lower_case=False, tokenizer_class="PreTrainedTokenizerFast")))
         flags = json.loads(self.result()[1]["lexformer.tokenizer"])
         self.assertEqual(read(flags), (50, False, True, True))
@@ -710,8 +764,8 @@ class Convert(unittest.TestCase):
         self.assertIn("note: transformers leaves out the attention terms lea, mine; its results differ", self.out)
         source = os.path.join(self.folder, "alibi.lxf")
         config = dict(base, lexformer={"attention": [{"name": "alibi", "options": {}}]})
-        tensors = {name: convert_hf.Tensor(*tensor) for name, tensor in tiny_tensors().items()}
-        convert_hf.write_safetensors(source, tensors, {"lexformer.format": "1", "lexformer.config": json.dumps(config)})
+        tensors = {name: Tensor(*tensor) for name, tensor in tiny_tensors().items()}
+        write_safetensors(source, tensors, {"lexformer.format": "1", "lexformer.config": json.dumps(config)})
         self.refused("the position scheme is 'alibi'; transformers has absolute", arguments=["--to-hf", os.path.join(self.folder, "new")], source=source)
 
     def test_what_a_config_leaves_out(self):
@@ -735,9 +789,9 @@ class Convert(unittest.TestCase):
 
     def export(self, config=CONFIG, more=None):
         """A .lxf file as lexformer writes it, and the config.json that --to-hf makes of it."""
-        tensors = {name: convert_hf.Tensor(*tensor) for name, tensor in dict(tiny_tensors(), **(more or {})).items()}
+        tensors = {name: Tensor(*tensor) for name, tensor in dict(tiny_tensors(), **(more or {})).items()}
         source, back = os.path.join(self.folder, "trained.lxf"), os.path.join(self.folder, "back")
-        convert_hf.write_safetensors(source, tensors, {"lexformer.format": "1", "lexformer.config": json.dumps(config)})
+        write_safetensors(source, tensors, {"lexformer.format": "1", "lexformer.config": json.dumps(config)})
         shutil.rmtree(back, ignore_errors=True)
         code = self.convert("--to-hf", back, source=source)
         self.assertEqual(os.path.exists(back), code == 0)
@@ -914,8 +968,8 @@ class Convert(unittest.TestCase):
         with open(self.target, "rb") as file:
             self.assertEqual(file.read(), before)
         damaged = mock.Mock(return_value=before[:-1] + b"x")
-        read = convert_hf.read_bytes
-        with mock.patch.object(convert_hf, "read_bytes", lambda path, *limit: damaged() if ".tmp-" in path else read(path, *limit)):
+        read = read_bytes
+        with mock.patch("convert.lxf.read_bytes", lambda path, *limit: damaged() if ".tmp-" in path else read(path, *limit)):
             self.assertEqual(self.convert(self.target, "--check"), 3)
         self.assertEqual(sorted(os.listdir(self.folder)), there)
 

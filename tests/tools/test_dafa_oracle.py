@@ -9,13 +9,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/oracles")]
 sys.dont_write_bytecode = True
-import convert_hf
+from convert.files import read_bytes
+from convert.safetensors import parse_safetensors
 import dafa_oracle as oracle
 
 
 class Golden:
     def __init__(self, path):
-        self.tensors, metadata = convert_hf.parse_safetensors(convert_hf.read_bytes(str(path)), str(path))
+        self.tensors, metadata = parse_safetensors(read_bytes(str(path)), str(path))
         self.about = json.loads(metadata["about"])
         self.trees = [[self.tree(text) for text in pair] for pair in self.about["pairs"]]
         self.places = []

@@ -15,7 +15,8 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 sys.dont_write_bytecode = True
-import convert_hf
+from convert.safetensors import write_safetensors
+from convert.tensor import convert, Tensor
 import make_targets
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "The", "##ing", "a", "the", "caf\u00e9", "x1", "of"]
@@ -59,8 +60,8 @@ class Targets(unittest.TestCase):
         numbers[10:12], numbers[16:18], numbers[22:24] = [0.1, 2.0], [1 / 3, -1.5], [0.0, 4.0]
         (self.folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
         (self.folder / "vocab.txt").write_text("".join(token + "\n" for token in TOKENS), encoding="utf-8")
-        tensor = convert_hf.Tensor("F32", (rows, 2), array.array("f", numbers).tobytes())
-        convert_hf.write_safetensors(str(self.folder / "model.safetensors"), {name: convert_hf.convert(tensor, dtype, "table"), "other": tensor}, {})
+        tensor = Tensor("F32", (rows, 2), array.array("f", numbers).tobytes())
+        write_safetensors(str(self.folder / "model.safetensors"), {name: convert(tensor, dtype, "table"), "other": tensor}, {})
 
     def write_glove(self, words, matrix, columns=None):
         (self.folder / "glove_6B_50d_emb.npy").write_bytes(matrix)

@@ -24,7 +24,7 @@ JsonValue read_keys(const std::string& path, const std::string& section);
 namespace detail {
 
 /// Section, rule, keys. Rules: the key is used; it is free to have any value; or it may have one of these values, or null.
-/// tools/convert_hf.py has the same text.
+/// tools/convert/folder_keys.py has the same text.
 // clang-format off
 inline constexpr std::string_view folder_keys = R"(
 config.json | used | model_type vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size max_position_embeddings
