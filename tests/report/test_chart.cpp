@@ -118,3 +118,9 @@ TEST_CASE("bar_chart refuses bars below 0 or without a height, and edges that de
   CHECK(count_of(bars, "width=\"139\"") == 1);
   CHECK(count_of(bars, "width=\"419\"") == 1);
 }
+
+TEST_CASE("line_chart: huge values are left out, so that no position is infinite") {
+  const std::string chart = line_chart({{"a", {0, 1, 2, 3}, {1, 2, 1e308, -1e308}}}, {});
+  CHECK(chart == line_chart({{"a", {0, 1, 2, 3}, {1, 2, not_a_number, not_a_number}}}, {}));
+  CHECK(count_of(chart, "inf") == 0);
+}
