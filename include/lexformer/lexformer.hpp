@@ -15,6 +15,7 @@
 #include "lexformer/core/device_cuda.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/glob.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/core/indices.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/options.hpp"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/program.hpp"
+#include "lexformer/core/hash.hpp"
 
 namespace program {
 
@@ -24,7 +25,7 @@ struct Texts {
                     lx::in_quotes(ids.front()));
     return found->second;
   }
-  std::unordered_map<std::string, std::size_t> places{};
+  std::unordered_map<std::string, std::size_t, lx::SeededHash> places{};
 };
 
 /// Reads texts: the lines of a .txt, or `column` (default: the column `text`, else the first) of a .csv, .tsv or .jsonl, with `id` as the

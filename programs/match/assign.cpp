@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <limits>
 
+#include <lexformer/core/hash.hpp>
 #include <lexformer/tables/assignment.hpp>
 
 #include <lexformer/data/row_writer.hpp>
@@ -24,7 +25,7 @@ class Ids {
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  std::unordered_map<std::string, std::size_t> places_;
+  std::unordered_map<std::string, std::size_t, lx::SeededHash> places_;
   std::vector<std::string> names_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Evaluates word vectors: similarity of words against human scores, clusters against categories, neighbours of misspellings.
 #include <iomanip>
+#include <lexformer/core/hash.hpp>
 #include <lexformer/io/json.hpp>
 #include <lexformer/metrics.hpp>
 #include <unordered_map>
@@ -13,7 +14,7 @@ namespace {
 
 /// The distinct words of all files and their vectors.
 struct WordTable {
-  std::unordered_map<std::string, std::size_t> index;
+  std::unordered_map<std::string, std::size_t, lx::SeededHash> index;
   std::vector<std::string> words;
   std::vector<bool> covered;  // --vectors has the word
   std::vector<bool> known;    // the word has a vector
@@ -70,7 +71,7 @@ template <class Use>
 lx::Json purity_on(const WordTable& table, const std::vector<lx::CategorizedWord>& words, lx::KMeansOptions options, Use&& use) {
   std::vector<float> rows;
   std::vector<std::int32_t> labels;
-  std::unordered_map<std::string, std::int32_t> categories;
+  std::unordered_map<std::string, std::int32_t, lx::SeededHash> categories;
   for (const auto& w : words) {
     const std::size_t i = table.index.at(w.word);
     if (!use(i)) continue;

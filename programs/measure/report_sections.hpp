@@ -23,6 +23,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
     bool dots = false, smooth = false;
     std::vector<lx::Series> series{};
     std::vector<lx::ChartMark> marks{};
+    std::size_t left_out = 0;
   };
   std::vector<Curve> curves{
       {"loss", "loss", "Training loss", regression ? "squared error" : "cross-entropy, nats",
@@ -44,9 +45,12 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
           if (!entry.contains(curve.key)) continue;
           const lx::Json& value = entry[curve.key];  // "nan" and "inf" are strings
           curve.series.back().x.push_back(lx::get_number(entry, "epoch", 0, 1e9, where));
-          if (!value.is_number()) curve.marks.push_back({curve.series.back().x.back(), "not finite", false});
-          curve.series.back().y.push_back(value.is_number() ? curve.factor * value.get<double>()
-                                                            : std::numeric_limits<double>::quiet_NaN());
+          const double y = value.is_number() ? curve.factor * value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+          if (!lx::drawable(y)) {
+            ++curve.left_out;
+            curve.marks.push_back({curve.series.back().x.back(), value.is_number() ? "too large" : "not finite", false});
+          }
+          curve.series.back().y.push_back(y);
         }
       }
       const auto& measured = curves.back().series.back();
@@ -59,7 +63,10 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
   for (const auto& curve : curves) {
     page.picture(curve.name,
                  lx::line_chart(curve.series, {.title = curve.title, .x_label = "epoch", .y_label = curve.y_label, .marks = curve.marks}),
-                 lx::series_csv(curve.series), curve.caption);
+                 lx::series_csv(curve.series),
+                 curve.left_out == 0 ? curve.caption
+                                     : lx::cat(curve.caption, curve.caption.empty() ? "" : " ", "Left out: ", curve.left_out,
+                                               " values that are not finite or beyond 1e100."));
   }
 }
 

@@ -52,6 +52,9 @@ struct ChartOptions {
   double width = 640, height = 380;
 };
 
+/// Whether a chart can show a value: it is finite, and differences and products of such values are finite as well.
+inline bool drawable(double value) { return std::abs(value) <= 1e100; }
+
 /// Returns about `count` round numbers from `low` to `high`: multiples of 1, 2 or 5 times a power of ten.
 inline std::vector<double> axis_ticks(double low, double high, std::size_t count = 6) {
   if (!(high - low > 1e-12 * std::max(std::abs(low), std::abs(high)))) return {low};
@@ -64,11 +67,11 @@ inline std::vector<double> axis_ticks(double low, double high, std::size_t count
   return ticks;
 }
 
-/// Returns the range of all finite values with a small margin; [0, 1] if there are none.
+/// Returns the range of all drawable values with a small margin; [0, 1] if there are none.
 inline std::pair<double, double> range_of(const std::vector<double>& values) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const double v : values)
-    if (std::isfinite(v)) {
+    if (drawable(v)) {
       low = std::min(low, v);
       high = std::max(high, v);
     }
@@ -79,11 +82,11 @@ inline std::pair<double, double> range_of(const std::vector<double>& values) {
 }
 
 /// Exponential moving mean with bias correction: m_i = w m_{i-1} + (1 - w) y_i, result m_i / (1 - w^i), i from 1.
-/// A value that is not finite is kept and left out of the mean.
+/// A value that is not drawable is kept and left out of the mean.
 inline std::vector<double> moving_mean(std::vector<double> y, double weight) {
   double mean = 0, left = 1;
   for (double& v : y) {
-    if (!std::isfinite(v)) continue;
+    if (!drawable(v)) continue;
     mean = weight * mean + (1 - weight) * v;
     left *= weight;
     v = mean / (1 - left);
@@ -99,11 +102,11 @@ inline double legend_width(const std::vector<std::string>& names) {
   return width;
 }
 
-/// The range of an axis: one number is widened, so that positions in it are defined. Errors: the range descends or is not finite.
+/// The range of an axis: one number is widened, so that positions in it are defined. Errors: the range descends or is not drawable.
 inline std::pair<double, double> axis_range(const ChartOptions& o, const char* axis, std::pair<double, double> range) {
   const auto [low, high] = range;
-  if (!(low <= high) || !std::isfinite(high - low))
-    fail(cat("chart '", o.title, "'"), "the ", axis, " range is ", low, " to ", high, "; expected finite numbers that do not descend");
+  if (!(low <= high) || !drawable(low) || !drawable(high))
+    fail(cat("chart '", o.title, "'"), "the ", axis, " range is ", low, " to ", high, "; expected numbers up to 1e100 that do not descend");
   return low == high ? range_of({low}) : range;
 }
 
@@ -168,7 +171,7 @@ class ChartFrame {
 
 }  // namespace detail
 
-/// Draws lines in one chart. A point whose x or y is not finite interrupts its line; a bound of a band that is not finite is drawn at y.
+/// Draws lines in one chart. A point that is not drawable() interrupts its line; such a bound of a band is drawn at y.
 inline std::string line_chart(const std::vector<Series>& series, const ChartOptions& options) {
   std::vector<double> xs, ys;
   std::vector<std::string> names;
@@ -190,7 +193,7 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
       for (std::size_t i = first; i < last && s.smooth; ++i) smooth.emplace_back(frame.px(s.x[i]), frame.py(mean[i]));
       if (s.has_band()) {
         const auto add = [&](std::size_t i, double bound) {
-          band.emplace_back(frame.px(s.x[i]), frame.py(std::isfinite(bound) ? bound : s.y[i]));
+          band.emplace_back(frame.px(s.x[i]), frame.py(drawable(bound) ? bound : s.y[i]));
         };
         for (std::size_t i = first; i < last; ++i) add(i, s.high(i));
         for (std::size_t i = last; i-- > first;) add(i, s.low(i));
@@ -202,21 +205,21 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
       } else if (!s.dots)  // a line with one point would be invisible
         frame.svg.dot(line[0].first, line[0].second, 2, line_colour(k));
     };
-    const auto finite = [](double x, double y) { return std::isfinite(x) && std::isfinite(y); };
+    const auto shown = [](double x, double y) { return drawable(x) && drawable(y); };
     std::size_t first = 0;
     for (std::size_t i = 0; i <= s.y.size(); ++i)
-      if (i == s.y.size() || !finite(s.x[i], s.y[i])) {
+      if (i == s.y.size() || !shown(s.x[i], s.y[i])) {
         if (i > first) draw(first, i);
         first = i + 1;
       }
     for (std::size_t i = 0; s.dots && i < s.y.size(); ++i)
-      if (finite(s.x[i], s.y[i]))
+      if (shown(s.x[i], s.y[i]))
         frame.svg.dot(frame.px(s.x[i]), frame.py(s.y[i]), 3.5, line_colour(k),
                       cat(s.name, ": ", short_number(s.x[i]), ", ", short_number(s.y[i]),
                           s.deviation.empty() ? "" : cat(" +- ", short_number(s.deviation[i], 2)),
                           s.interval.empty() ? "" : cat(" [", short_number(s.low(i)), ", ", short_number(s.high(i)), "]")));
     for (const auto& [x, y] : s.highlights) {
-      if (!finite(x, y)) continue;
+      if (!shown(x, y)) continue;
       frame.svg.dot(frame.px(x), frame.py(y), 6.5, "#ffffff");
       frame.svg.dot(frame.px(x), frame.py(y), 5, line_colour(k), cat(s.name, ": ", short_number(x), ", ", short_number(y)));
     }
@@ -227,7 +230,7 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
 }
 
 /// Draws bars over bins between edges: bin b is as wide as edges[b + 1] - edges[b], its bars, one for each group, side by side in it;
-/// heights[group][bin]. A bar of height 0 is not drawn. Errors: edges that descend; heights that are negative or not finite.
+/// heights[group][bin]. A bar of height 0 is not drawn. Errors: edges that descend; heights that are negative or not drawable().
 inline std::string bar_chart(const std::vector<std::string>& groups, const std::vector<double>& edges,
                              const std::vector<std::vector<double>>& heights, const ChartOptions& options) {
   if (edges.size() < 2 || groups.size() != heights.size())
@@ -239,8 +242,7 @@ inline std::string bar_chart(const std::vector<std::string>& groups, const std::
   for (std::size_t g = 0; g < heights.size(); ++g) {
     if (heights[g].size() + 1 != edges.size()) fail("bar_chart", heights[g].size(), " heights for ", edges.size(), " edges");
     for (const double h : heights[g]) {
-      if (!(h >= 0 && std::isfinite(h)))
-        fail("bar_chart", "a height of '", groups[g], "' is ", h, "; expected finite numbers of at least 0");
+      if (!(h >= 0 && drawable(h))) fail("bar_chart", "a height of '", groups[g], "' is ", h, "; expected numbers from 0 to 1e100");
       top = std::max(top, h);
     }
   }

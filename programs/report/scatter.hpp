@@ -18,7 +18,7 @@ struct NamedPoint {
 };
 
 /// Draws points with their names beside them, one colour per group. A name moves up or down until it covers no other name; a thin line
-/// then leads to its point.
+/// then leads to its point. Points that are not drawable() are left out.
 inline std::string scatter_plot(const std::vector<NamedPoint>& points, const std::vector<std::string>& groups,
                                 const ChartOptions& options) {
   std::vector<double> xs, ys;
@@ -36,8 +36,11 @@ inline std::string scatter_plot(const std::vector<NamedPoint>& points, const std
     bool meets(const Box& o) const { return left < o.right && o.left < right && top < o.top + height && o.top < top + height; }
   };
   std::vector<Box> taken;
-  for (const auto& p : points) taken.push_back({frame.px(p.x) - 4, frame.py(p.y) - height / 2, frame.px(p.x) + 4});
+  const auto shown = [](const NamedPoint& p) { return drawable(p.x) && drawable(p.y); };
+  for (const auto& p : points)
+    if (shown(p)) taken.push_back({frame.px(p.x) - 4, frame.py(p.y) - height / 2, frame.px(p.x) + 4});
   for (const auto& p : points) {
+    if (!shown(p)) continue;
     const double x = frame.px(p.x), y = frame.py(p.y), left = x + 7, right = left + text_width(p.name, font);
     Box box{left, y - height / 2, right};
     for (int k = 1; k < 20; ++k) {  // 0, -1, 1, -2, 2, ... half lines

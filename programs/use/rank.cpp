@@ -4,6 +4,7 @@
 #include <lexformer/io/json.hpp>
 #include <lexformer/metrics/ranking_metrics.hpp>
 #include <lexformer/models/text_encoder.hpp>
+#include <map>
 
 #include <lexformer/data/row_writer.hpp>
 
@@ -17,7 +18,7 @@ namespace {
 using Rankings = std::vector<std::vector<lx::RankedDocument>>;
 
 /// The relevance of documents for queries by their places.
-using Labels = std::vector<std::unordered_map<std::size_t, double>>;
+using Labels = std::vector<std::map<std::size_t, double>>;
 
 /// Reads rows of a query's id, a document's id and a relevance; one below 0 is 0. sample: a document that is not there has a place behind
 /// the others.

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -260,6 +262,14 @@ TEST_CASE("safetensors: damaged and hostile files") {
   refused(file_of(R"({"a":{"dtype":1,"shape":[1],"data_offsets":[0,4]}})", "1234"), "'dtype' is 1, expected a text");
   refused(file_of(R"({"a":[]})", ""), "expected an object of");
   refused(file_of("{\"" + std::string(513, 'n') + R"(":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", "1234"), "more than 512 bytes");
+}
+
+TEST_CASE("safetensors: a sparse file that holds more than its header says is refused before it is read") {
+  const std::string path = (std::filesystem::temp_directory_path() / "lexformer-sparse-file.lxf").string();
+  std::ofstream(path, std::ios::binary) << file_of("{}", "");
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 42);  // more than fits into memory
+  expect_file_error([&] { TensorFile::read(path); }, "4398046511094 bytes follow the last tensor");
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("safetensors: values that are not finite, checksums") {

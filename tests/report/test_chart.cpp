@@ -88,25 +88,25 @@ TEST_CASE("charts: a range of one number is widened, one that descends or is not
   const Series line{"a", {1, 2}, {1, 2}};
   CHECK(error_message([&] {
           line_chart({line}, with_ranges({}, {{3, 1}}));
-        }) == "chart 'T': the y range is 3 to 1; expected finite numbers that do not descend");
+        }) == "chart 'T': the y range is 3 to 1; expected numbers up to 1e100 that do not descend");
   CHECK(error_message([&] {
           line_chart({line}, with_ranges({{0, infinite}}, {}));
-        }) == "chart 'T': the x range is 0 to inf; expected finite numbers that do not descend");
+        }) == "chart 'T': the x range is 0 to inf; expected numbers up to 1e100 that do not descend");
   CHECK(error_message([&] {
           line_chart({line}, with_ranges({}, {{not_a_number, 1}}));
-        }) == "chart 'T': the y range is nan to 1; expected finite numbers that do not descend");
+        }) == "chart 'T': the y range is nan to 1; expected numbers up to 1e100 that do not descend");
   CHECK(error_message([] {
           scatter_plot({{"a", 1, 1, 0}}, {"g"}, with_ranges({{3, 1}}, {}));
-        }) == "chart 'T': the x range is 3 to 1; expected finite numbers that do not descend");
+        }) == "chart 'T': the x range is 3 to 1; expected numbers up to 1e100 that do not descend");
 }
 
 TEST_CASE("bar_chart refuses bars below 0 or without a height, and edges that descend") {
   CHECK(error_message([] {
           bar_chart({"a"}, {0, 1, 2}, {{1, -2}}, {});
-        }) == "bar_chart: a height of 'a' is -2; expected finite numbers of at least 0");
+        }) == "bar_chart: a height of 'a' is -2; expected numbers from 0 to 1e100");
   CHECK(error_message([] {
           bar_chart({"a"}, {0, 1}, {{not_a_number}}, {});
-        }) == "bar_chart: a height of 'a' is nan; expected finite numbers of at least 0");
+        }) == "bar_chart: a height of 'a' is nan; expected numbers from 0 to 1e100");
   CHECK(error_message([] {
           bar_chart({"a"}, {0, 1, 0.5, 2}, {{1, 1, 1}}, {});
         }) == "bar_chart: the edge 0.5 follows 1; expected edges that do not descend");
@@ -117,4 +117,10 @@ TEST_CASE("bar_chart refuses bars below 0 or without a height, and edges that de
   const std::string bars = bar_chart({"a"}, {0, 1, 4}, {{1, 1}}, {});
   CHECK(count_of(bars, "width=\"139\"") == 1);
   CHECK(count_of(bars, "width=\"419\"") == 1);
+}
+
+TEST_CASE("line_chart: huge values are left out, so that no position is infinite") {
+  const std::string chart = line_chart({{"a", {0, 1, 2, 3}, {1, 2, 1e308, -1e308}}}, {});
+  CHECK(chart == line_chart({{"a", {0, 1, 2, 3}, {1, 2, not_a_number, not_a_number}}}, {}));
+  CHECK(count_of(chart, "inf") == 0);
 }

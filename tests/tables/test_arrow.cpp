@@ -27,14 +27,14 @@ class ArrowProducer {
     std::vector<const void*> buffers;
     std::int64_t offset = 0, nulls = 0;
     Column* dictionary = nullptr;
-    std::int64_t length = 0;  // of a dictionary
+    std::int64_t length = 0;  // of a dictionary; of a column: 0 is that of the batch
   };
 
   std::vector<Column> columns;
   std::vector<std::int64_t> batches{3};  // their rows; each one has the same columns
   std::int64_t batch_offset = 0;
   std::string type = "+s";
-  int error = 0, alive = 0;
+  int error = 0, alive = 0, missing = 0;  // missing: columns that the batches lack
 
   ArrowArrayStream stream() {
     ++alive;
@@ -85,15 +85,15 @@ class ArrowProducer {
       return arrays_.back().get();
     };
     for (auto& c : columns) {
-      ArrowArray* a = array(c, rows);
-      if (c.dictionary != nullptr) a->dictionary = array(*c.dictionary, c.dictionary->length);
+      ArrowArray* a = array(c, c.length != 0 ? c.length : rows + batch_offset);
+      if (c.dictionary != nullptr && c.dictionary->length != 0) a->dictionary = array(*c.dictionary, c.dictionary->length);
       array_pointers_.push_back(a);
     }
     *out = {rows,
             0,
             batch_offset,
             1,
-            static_cast<std::int64_t>(columns.size()),
+            static_cast<std::int64_t>(columns.size()) - missing,
             no_nulls_,
             array_pointers_.data(),
             nullptr,
@@ -324,6 +324,46 @@ TEST_CASE("read_arrow: bad input is named, and everything is released") {
   CHECK(arrow_error(none) == "table a: row 1: the id (column 'id') is empty");
   ArrowArrayStream released{};
   CHECK(error_message([&] { read_arrow(released, "a"); }).find("already released") != std::string::npos);
+}
+
+TEST_CASE("read_arrow: arrays that contradict themselves are refused with row and column") {
+  static const std::int32_t ends[]{0, 1, 2, 3}, falling[]{0, 3, 1, 2}, negative[]{-5, 1, 2, 3}, view[12]{-7}, far[12]{13, 0, 9, 0};
+  static const char text[] = "abc", with_nul[] = {'a', '\0', 'c'}, no_utf8[] = "\xff";
+  static const std::int8_t below[]{0, -1, 0}, behind[]{0, 1, 3};
+  ArrowProducer::Column words{"u", "", {nullptr, ends, text}};
+  words.length = 3;
+  const auto error_of = [&](ArrowProducer::Column column, int missing = 0) {
+    ArrowProducer producer;
+    producer.columns = {fixed_column("i", "id", three_ids), std::move(column)};
+    producer.missing = missing;
+    return arrow_error(producer);
+  };
+  const auto texts = [](const void* offsets, const void* bytes) { return ArrowProducer::Column{"u", "t", {nullptr, offsets, bytes}}; };
+  CHECK(error_of(texts(falling, text)) ==
+        "table a: row 2, column 't' has the offsets 3 and 1; expected offsets that ascend from 0 or more");
+  CHECK(error_of(texts(negative, text)) ==
+        "table a: row 1, column 't' has the offsets -5 and 1; expected offsets that ascend from 0 or more");
+  CHECK(error_of(texts(ends, with_nul)) == "table a: row 2, column 't' has a NUL byte");
+  CHECK(error_of(texts(ends, nullptr)) == "table a: row 1, column 't' has no buffer of text");
+  auto part = texts(ends, text);
+  part.length = 1;
+  CHECK(error_of(part) == "table a: row 2, column 't' is behind its array, which has length 1 and offset 0");
+  part.offset = -1;
+  CHECK(error_of(part) == "table a: row 1, column 't' is behind its array, which has length 1 and offset -1");
+  CHECK(error_of(texts(ends, text), 1) == "table a: row 1: a batch of 1 columns has no column 't'");
+  CHECK(error_of({"i", "t", {nullptr}}) == "table a: row 1, column 't' has an array of 1 buffers, expected 2 with values");
+  CHECK(error_of({"vu", "t", {nullptr, view}}) == "table a: row 1, column 't' is a view of length -7, expected 0 or more");
+  CHECK(error_of({"vu", "t", {nullptr, far, text}}) == "table a: row 1, column 't' is a view of place 0 in buffer 9 of 1");
+  CHECK(error_of({"u", no_utf8, {nullptr, ends, text}}) == "table a: the name of column 2 is not UTF-8");
+  const auto indices = [&](const char* type, const void* values) {
+    return ArrowProducer::Column{type, "t", {nullptr, values}, 0, 0, &words};
+  };
+  CHECK(error_of(indices("c", below)) == "table a: row 2, column 't' has the index -1 in a dictionary of 3 values");
+  CHECK(error_of(indices("c", behind)) == "table a: row 3, column 't' has the index 3 in a dictionary of 3 values");
+  CHECK(error_of(indices("b", below)) == "table a: column 't': has dictionary indices of the Arrow type 'b', expected integers");
+  CHECK(error_of(indices("n", below)) == "table a: column 't': has dictionary indices of the Arrow type 'n', expected integers");
+  words.length = 0;
+  CHECK(error_of(indices("c", behind)) == "table a: row 1, column 't' has no dictionary");
 }
 
 TEST_CASE("export_arrow: what read_arrow reads; structs outlive each other") {

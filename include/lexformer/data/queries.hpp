@@ -28,12 +28,13 @@ std::vector<PairExample> with_negatives(std::vector<PairExample> examples, std::
 #include <string_view>
 #include <unordered_map>
 
+#include "lexformer/core/hash.hpp"
 #include "lexformer/core/random.hpp"
 
 namespace lexformer {
 
 LEXFORMER_INLINE std::vector<std::size_t> query_numbers(std::span<const PairExample> examples) {
-  std::unordered_map<std::string_view, std::size_t> known;
+  std::unordered_map<std::string_view, std::size_t, SeededHash> known;
   std::vector<std::size_t> numbers;
   for (const PairExample& e : examples) numbers.push_back(known.emplace(e.left, known.size()).first->second);
   return numbers;
@@ -41,8 +42,8 @@ LEXFORMER_INLINE std::vector<std::size_t> query_numbers(std::span<const PairExam
 
 LEXFORMER_INLINE std::vector<PairExample> with_negatives(std::vector<PairExample> examples, std::size_t count, std::uint64_t seed) {
   const auto query = query_numbers(examples);
-  std::unordered_map<std::string_view, std::size_t> places;  // of the distinct documents
-  std::vector<std::size_t> first;                            // an example with each
+  std::unordered_map<std::string_view, std::size_t, SeededHash> places;  // of the distinct documents
+  std::vector<std::size_t> first;                                        // an example with each
   std::vector<std::set<std::size_t>> of_query(examples.size());
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const auto [at, added] = places.emplace(examples[i].right, first.size());

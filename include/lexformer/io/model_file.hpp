@@ -181,7 +181,7 @@ LEXFORMER_INLINE ModelFile ModelFile::open(const std::string& path, TensorReadOp
   const bool folder = is_folder(path);
   if (folder && !path_exists(inside)) return open_folder(path, options);
   const std::string& file = folder ? inside : path;
-  return parse(read_file(file, max_file_bytes, TensorFile::check_start), file, options);
+  return parse(TensorFile::read_bytes(file), file, options);
 }
 
 LEXFORMER_INLINE ModelFile ModelFile::parse(std::string bytes, const std::string& where, TensorReadOptions options) {

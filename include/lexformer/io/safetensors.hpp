@@ -62,6 +62,9 @@ class TensorFile {
   static TensorFile read(const std::string& path, TensorReadOptions options = {});
   /// Throws unless `start` (at least 9 bytes) can be the beginning of a safetensors file.
   static void check_start(std::string_view start, const std::string& where);
+  /// Reads the bytes of such a file for parse(). Errors: as read_file(); check_start(); a large file holds more bytes than its header says,
+  /// as a sparse file of zeros does.
+  static std::string read_bytes(const std::string& path);
   /// Parses bytes in memory with the same checks as read().
   static TensorFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
 
@@ -207,13 +210,17 @@ void TensorFile::set(const std::string& name, const Tensor<T>& value, Dtype dtyp
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
 
 namespace lexformer {
 
 LEXFORMER_INLINE TensorFile TensorFile::read(const std::string& path, TensorReadOptions options) {
-  return parse(read_file(path, max_file_bytes, check_start), path, options);
+  return parse(read_bytes(path), path, options);
 }
 
 LEXFORMER_INLINE bool TensorFile::contains(const std::string& name) const { return entries_.count(name) != 0; }
@@ -281,6 +288,30 @@ LEXFORMER_INLINE void TensorFile::check_start(std::string_view start, const std:
   if (length > max_header)
     fail_file(where, "header length ", length, " is more than ", max_header, "; the file is damaged or is not a safetensors file");
   if (start[8] != '{') fail_file(where, "the header does not begin with '{'; this is not a safetensors file");
+}
+
+LEXFORMER_INLINE std::string TensorFile::read_bytes(const std::string& path) {
+  constexpr std::uint64_t large = 1u << 20;  // a smaller file is read at once
+  std::error_code none;
+  const std::uint64_t size = std::filesystem::is_regular_file(path, none) ? std::filesystem::file_size(path, none) : 0;
+  if (!none && size > large) {
+    std::ifstream in(path, std::ios::binary);
+    std::uint64_t length = 0, end = 0;
+    in.read(reinterpret_cast<char*>(&length), 8);
+    std::string text(in && length <= std::min<std::uint64_t>(max_header, size - 8) ? length : 0, '\0');
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (in && text.starts_with('{')) {
+      const Json header = parse_json(text, path + ": header", {.depth = 3, .bytes = max_header});
+      for (const auto& [name, value] : header.items()) {
+        const auto offsets = value.is_object() ? value.find("data_offsets") : value.end();
+        if (value.is_object() && offsets != value.end() && offsets->is_array() && offsets->size() == 2 &&
+            offsets->back().is_number_unsigned())
+          end = std::max(end, offsets->back().get<std::uint64_t>());
+      }
+      if (end < size - 8 - length) fail_file(path, size - 8 - length - end, " bytes follow the last tensor; the file is damaged");
+    }
+  }
+  return read_file(path, max_file_bytes, check_start);
 }
 
 LEXFORMER_INLINE TensorFile TensorFile::parse(std::string content, const std::string& where, TensorReadOptions options) {

@@ -18,6 +18,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/text/unicode.hpp"
 
@@ -58,7 +59,7 @@ class DependencyTable {
   std::vector<std::string> texts() const;
 
  private:
-  std::unordered_map<std::string, DependencyTrees> trees_;
+  std::unordered_map<std::string, DependencyTrees, SeededHash> trees_;
 };
 
 enum class DependencyMatch { form, lemma };         // words are equal if their forms, or lemmas, are (lower case)
@@ -132,7 +133,7 @@ struct DependencyNumbers {
   Text a, b;
 
   DependencyNumbers(const DependencyTrees& first, const DependencyTrees& second, DependencyMatch match) {
-    std::unordered_map<std::string, std::int32_t> words, relations;
+    std::unordered_map<std::string, std::int32_t, SeededHash> words, relations;
     const auto number = [](auto& numbers, const std::string& key) {
       return numbers.emplace(key, static_cast<std::int32_t>(numbers.size())).first->second;
     };
@@ -284,7 +285,7 @@ LEXFORMER_INLINE std::vector<double> tfidf_weights(const DependencyTrees& text, 
   std::vector<double> weights(text.words.size(), 1);
   if (options.without_tfidf || weights.empty()) return weights;
   std::vector<std::string> keys;
-  std::unordered_map<std::string_view, std::size_t> in_text;
+  std::unordered_map<std::string_view, std::size_t, SeededHash> in_text;
   for (const DependencyWord& w : text.words) keys.push_back(dependency_key(w, DependencyMatch::form));
   for (const std::string& key : keys) ++in_text[key];
   for (std::size_t i = 0; i < keys.size(); ++i) weights[i] = static_cast<double>(in_text[keys[i]]) * counts.idf(keys[i]);

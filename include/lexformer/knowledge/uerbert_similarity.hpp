@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/knowledge/wordnet.hpp"
 
 namespace lexformer {
@@ -61,8 +62,8 @@ class UerbertTable {
   std::shared_ptr<const WordNet> wordnet_;
   std::size_t max_pairs_;
   std::shared_mutex mutex_;
-  std::unordered_map<std::string, Word> words_;      // as given; never removed, so that pointers to them stay valid
-  std::unordered_map<std::uint64_t, double> pairs_;  // of two numbers, the smaller first
+  std::unordered_map<std::string, Word, SeededHash> words_;      // as given; never removed, so that pointers to them stay valid
+  std::unordered_map<std::uint64_t, double, SeededHash> pairs_;  // of two numbers, the smaller first
 };
 
 }  // namespace lexformer

@@ -15,6 +15,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/hash.hpp"
 
 namespace lexformer {
 
@@ -83,10 +84,10 @@ class WordNetFiles {
   std::vector<Synset> synsets_;
   std::vector<std::string_view> lemmas_;
   std::vector<Id> hypernyms_, senses_;
-  std::array<std::unordered_map<std::string_view, Range>, parts> index_;  // lemma -> part of senses_
-  std::array<std::unordered_map<std::string_view, std::vector<std::string_view>>, parts> exceptions_;
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> antonyms_;  // positions in lemmas_
-  std::vector<Pointer> hypernym_pointers_, antonym_pointers_;               // until all synsets are read
+  std::array<std::unordered_map<std::string_view, Range, SeededHash>, parts> index_;  // lemma -> part of senses_
+  std::array<std::unordered_map<std::string_view, std::vector<std::string_view>, SeededHash>, parts> exceptions_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>, SeededHash> antonyms_;  // positions in lemmas_
+  std::vector<Pointer> hypernym_pointers_, antonym_pointers_;                           // until all synsets are read
 };
 
 namespace detail {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/models/encoder.hpp"
@@ -56,7 +57,7 @@ class WordFrequencies {
  private:
   const WordPieceTokenizer* tokenizer_;
   std::size_t max_length_;
-  std::unordered_map<std::string, std::size_t> counts_;
+  std::unordered_map<std::string, std::size_t, SeededHash> counts_;
 };
 
 /// How the vectors of the occurrences of a word become one: their mean, or the maximum of each number.
@@ -160,7 +161,7 @@ class ContextualVectors {
   const Encoder<T, Dev>* encoder_;
   ContextualOptions options_;
   std::vector<std::string> words_;
-  std::unordered_map<std::string, std::size_t> index_;
+  std::unordered_map<std::string, std::size_t, SeededHash> index_;
   std::vector<std::size_t> counts_;
   Tensor<double> rows_;  // sums or maxima
   std::vector<FeatureMaker> makers_;

@@ -163,6 +163,7 @@ LEXFORMER_LSTM_TAGGER(extern, float)
 #include <algorithm>
 #include <unordered_map>
 
+#include "lexformer/core/hash.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer::detail {
@@ -201,7 +202,7 @@ LEXFORMER_INLINE LstmTagData lstm_tag_data(std::span<const TaggedSentence> sente
                                            const StaticVectors& vectors, bool zero_digits) {
   LstmTagData data;
   std::vector<std::string> distinct;
-  std::unordered_map<std::string, std::int32_t> rows;
+  std::unordered_map<std::string, std::int32_t, SeededHash> rows;
   for (std::size_t s = 0; s < sentences.size(); ++s) {
     const TaggedSentence& sentence = sentences[s];
     if (sentence.words.empty()) continue;

@@ -12,6 +12,7 @@
 
 #include "lexformer/autograd/var.hpp"
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/core/ragged.hpp"
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/data/tagged_text.hpp"
@@ -38,7 +39,7 @@ class TagLabels {
 
  private:
   std::vector<std::string> names_;
-  std::unordered_map<std::string, std::int32_t> labels_;
+  std::unordered_map<std::string, std::int32_t, SeededHash> labels_;
 };
 
 /// Sentences as a tagger reads them; each tagger adds its own inputs. A sentence without words that the tagger can label is left out.

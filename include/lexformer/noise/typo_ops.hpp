@@ -100,10 +100,20 @@ LEXFORMER_INLINE void swap_keeping_case(char32_t& a, char32_t& b) {
 }
 LEXFORMER_INLINE std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, RandomStream& random) {
   const auto places = draw(count, word.size(), random);
+  if (op == TypoOp::insert || op == TypoOp::remove) {  // builds the word anew from its end, since each move of a long tail costs time
+    std::u32string reversed;
+    std::size_t end = word.size();
+    for (auto it = places.rbegin(); it != places.rend(); ++it) {
+      const std::size_t keep = op == TypoOp::insert ? *it : *it + 1;
+      while (end > keep) reversed += word[--end];
+      if (op == TypoOp::insert) reversed += letter_or_digit(random);
+      end = *it;
+    }
+    while (end > 0) reversed += word[--end];
+    return {reversed.rbegin(), reversed.rend()};
+  }
   for (auto it = places.rbegin(); it != places.rend(); ++it) {  // backwards, so that earlier positions stay valid
     const std::size_t i = *it;
-    if (op == TypoOp::insert) word.insert(i, 1, letter_or_digit(random));
-    if (op == TypoOp::remove) word.erase(i, 1);
     if (op == TypoOp::substitute) word[i] = letter_or_digit(random);
     if (op == TypoOp::swap && word.size() > 1) {
       const bool right = i == 0 || (i + 1 < word.size() && random.below(2) == 1);

@@ -20,7 +20,7 @@ namespace lexformer {
 /// if the type has a time zone; durations in seconds, PT90.5S. Types: text (u, U, vu), booleans, integers, float and double, decimals,
 /// dates, times, timestamps, durations, null, and dictionaries of them.
 /// Errors: a column of another type (cast it to text); a column that does not exist; what RecordReader refuses, with the number of the
-/// row; an error of the producer.
+/// row; an error of the producer; arrays that contradict their length, their offsets or their dictionary.
 RecordTable read_arrow(ArrowArrayStream& stream, const std::string& name, const std::optional<std::string>& id = "id",
                        std::span<const std::string> columns = {});
 
@@ -29,6 +29,7 @@ RecordTable read_arrow(ArrowArrayStream& stream, const std::string& name, const 
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -58,24 +59,44 @@ struct ArrowOwner : S {
 /// Reads the values of one column.
 class ArrowColumnReader {
  public:
-  ArrowColumnReader(const ArrowSchema& schema, const std::string& where) : read_(arrow_reader(schema.format)) {
+  ArrowColumnReader(const ArrowSchema& schema, const std::string& where)
+      : read_(arrow_reader(schema.format)), buffers_(buffers_of(schema.format)) {
     const bool indices = schema.dictionary != nullptr;
+    const std::string_view format = schema.format;
+    if (indices && (format.size() != 1 || std::string_view("cCsSiIlL").find(format[0]) == std::string_view::npos))
+      fail_file(where, "has dictionary indices of the Arrow type ", in_quotes(format), ", expected integers");
     if (indices) of_dictionary_ = std::make_unique<ArrowColumnReader>(*schema.dictionary, where);
     if (!read_)
       fail_file(where, "has the Arrow type ", in_quotes(schema.format),
                 ", which is not read; cast the column to text, or name the columns to read");
   }
 
-  std::string value(const ArrowArray& array, std::size_t row) const {
-    const std::size_t i = row + static_cast<std::size_t>(array.offset);
+  /// Throws ArrowFault.
+  std::string value(const ArrowArray& array, std::uint64_t row) const {
+    if (array.length < 0 || array.offset < 0 || row >= static_cast<std::uint64_t>(array.length))
+      throw ArrowFault{cat("is behind its array, which has length ", array.length, " and offset ", array.offset)};
+    if (array.n_buffers < buffers_ || (buffers_ > 0 && (array.buffers == nullptr || array.buffers[1] == nullptr)))
+      throw ArrowFault{cat("has an array of ", array.n_buffers, " buffers, expected ", buffers_, " with values")};
+    const std::size_t i = static_cast<std::size_t>(row) + static_cast<std::size_t>(array.offset);
     const bool nulls = array.null_count != 0 && array.n_buffers > 0 && array.buffers[0] != nullptr;
     if (nulls && !arrow_bit(array.buffers[0], i)) return {};
     std::string text = read_(array, i);
-    return of_dictionary_ ? of_dictionary_->value(*array.dictionary, std::stoul(text)) : text;
+    if (!of_dictionary_) return text;
+    if (array.dictionary == nullptr) throw ArrowFault{"has no dictionary"};
+    std::uint64_t index = 0;
+    const auto* const end = text.data() + text.size();
+    if (std::from_chars(text.data(), end, index).ptr != end || array.dictionary->length < 0 ||
+        index >= static_cast<std::uint64_t>(array.dictionary->length))
+      throw ArrowFault{cat("has the index ", text, " in a dictionary of ", array.dictionary->length, " values")};
+    return of_dictionary_->value(*array.dictionary, index);
   }
 
  private:
+  /// The least number of buffers of an array of a type that is read.
+  static std::int64_t buffers_of(std::string_view format) { return format == "n" ? 0 : format == "u" || format == "U" ? 3 : 2; }
+
   ArrowReader read_;
+  std::int64_t buffers_;
   std::unique_ptr<ArrowColumnReader> of_dictionary_;
 };
 
@@ -87,8 +108,15 @@ struct ArrowInput {
 
   /// The text at a row of a batch; `line`: its row in the table, from 1.
   std::string value(const ArrowArray& batch, std::int64_t row, const std::string& table, std::size_t line) const {
-    std::string text = reader.value(*batch.children[place], static_cast<std::size_t>(row + batch.offset));
-    if (find_invalid_utf8(text) != text.npos) fail_file(table, "row ", line, ", column ", in_quotes(name), " is not UTF-8");
+    const auto refuse = [&](std::string_view what) { fail_file(table, "row ", line, ", column ", in_quotes(name), " ", what); };
+    std::string text;
+    try {
+      text = reader.value(*batch.children[place], static_cast<std::uint64_t>(row) + static_cast<std::uint64_t>(batch.offset));
+    } catch (const ArrowFault& fault) {
+      refuse(fault.what);
+    }
+    if (find_invalid_utf8(text) != text.npos) refuse("is not UTF-8");
+    if (text.find('\0') != text.npos) refuse("has a NUL byte");
     return text;
   }
 };
@@ -100,6 +128,7 @@ class ArrowInputs {
     for (std::int64_t c = 0; c < schema.n_children; ++c) {
       const char* name = schema.children[c]->name;
       names_.emplace_back(name != nullptr && *name != '\0' ? name : cat(c + 1));
+      if (find_invalid_utf8(names_.back()) != std::string::npos) fail_file(table_, "the name of column ", c + 1, " is not UTF-8");
     }
   }
   const std::vector<std::string>& names() const { return names_; }
@@ -124,6 +153,15 @@ class ArrowInputs {
 LEXFORMER_INLINE void add_arrow_batch(const ArrowArray& batch, const ArrowInput* id, const std::vector<ArrowInput>& columns,
                                       RecordTable& table) {
   const std::string& name = table.path;
+  if (batch.length < 0 || batch.offset < 0)
+    fail_file(name, "row ", table.records.size() + 1, ": a batch has length ", batch.length, " and offset ", batch.offset);
+  const auto check_place = [&](const ArrowInput& column) {
+    if (static_cast<std::int64_t>(column.place) >= batch.n_children || batch.children[column.place] == nullptr)
+      fail_file(name, "row ", table.records.size() + 1, ": a batch of ", batch.n_children, " columns has no column ",
+                in_quotes(column.name));
+  };
+  if (id != nullptr) check_place(*id);
+  for (const ArrowInput& column : columns) check_place(column);
   for (std::int64_t row = 0; row < batch.length; ++row) {
     const std::size_t line = table.records.size() + 1;
     Record record;

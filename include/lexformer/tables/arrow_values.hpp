@@ -15,8 +15,13 @@ namespace lexformer::detail {
 
 using ArrowReader = std::function<std::string(const ArrowArray& array, std::size_t i)>;
 
+/// What is wrong with a value; read_arrow() adds row and column.
+struct ArrowFault {
+  std::string what;
+};
+
 /// The function that reads the value at place i (the array's offset included), which is not null, of a type. Empty for a type that is not
-/// read. Texts: read_arrow() describes them.
+/// read. Throws ArrowFault. Texts: read_arrow() describes them.
 ArrowReader arrow_reader(std::string_view format);
 
 /// Whether the bit of place i is set.
@@ -34,6 +39,8 @@ bool arrow_bit(const void* bits, std::size_t i);
 #include <cstring>
 #include <optional>
 #include <type_traits>
+
+#include "lexformer/core/error.hpp"
 
 namespace lexformer::detail {
 
@@ -68,6 +75,10 @@ template <class Offset>
 std::string arrow_text(const ArrowArray& array, std::size_t i) {
   Offset ends[2];
   std::memcpy(ends, static_cast<const char*>(array.buffers[1]) + i * sizeof(Offset), sizeof(ends));
+  if (ends[0] < 0 || ends[1] < ends[0])
+    throw ArrowFault{cat("has the offsets ", ends[0], " and ", ends[1], "; expected offsets that ascend from 0 or more")};
+  if (ends[0] == ends[1]) return {};
+  if (array.buffers[2] == nullptr) throw ArrowFault{"has no buffer of text"};
   return {static_cast<const char*>(array.buffers[2]) + ends[0], static_cast<std::size_t>(ends[1] - ends[0])};
 }
 
@@ -76,9 +87,12 @@ LEXFORMER_INLINE std::string arrow_view(const ArrowArray& array, std::size_t i) 
   const char* view = static_cast<const char*>(array.buffers[1]) + 16 * i;
   std::int32_t size = 0, buffer = 0, place = 0;
   std::memcpy(&size, view, 4);
+  if (size < 0) throw ArrowFault{cat("is a view of length ", size, ", expected 0 or more")};
   if (size <= 12) return {view + 4, static_cast<std::size_t>(size)};
   std::memcpy(&buffer, view + 8, 4);
   std::memcpy(&place, view + 12, 4);
+  if (buffer < 0 || place < 0 || buffer >= array.n_buffers - 2 || array.buffers[2 + buffer] == nullptr)
+    throw ArrowFault{cat("is a view of place ", place, " in buffer ", buffer, " of ", array.n_buffers - 2)};
   return {static_cast<const char*>(array.buffers[2 + buffer]) + place, static_cast<std::size_t>(size)};
 }
 

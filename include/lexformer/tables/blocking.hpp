@@ -142,6 +142,7 @@ void set_ranks(CandidateReason& reason, std::size_t left, std::size_t right, std
 #include <unordered_map>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/tables/best_partners.hpp"
 #include "lexformer/tables/text_index.hpp"
@@ -292,7 +293,7 @@ LEXFORMER_INLINE std::vector<CandidateReason> CandidateSearch::explain(std::size
     detail::set_ranks(reason, left, right, left_.size(), right_.size(), one_list_,
                       [&](std::size_t i, std::size_t j) { return v.cosine(i, right_row(j)); });  // find() ranks by the same cosines
     reason.score = static_cast<double>(v.exact_cosine(v.cosine(left, row), left, row));
-    std::unordered_map<std::uint64_t, std::string> names;
+    std::unordered_map<std::uint64_t, std::string, SeededHash> names;
     for (const auto& feature : kinds_[k].of(left_[left])) names.emplace(TextFeatures::key(feature), to_utf8(feature));
     for (const auto& a : v[left])
       for (const auto& b : v[row])

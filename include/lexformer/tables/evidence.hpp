@@ -47,6 +47,8 @@ struct Evidence {
 #include <cstdint>
 #include <unordered_map>
 
+#include "lexformer/core/hash.hpp"
+
 namespace lexformer {
 
 LEXFORMER_INLINE std::vector<float> candidate_leads(std::span<const Candidate> candidates, bool one_list) {
@@ -86,7 +88,7 @@ LEXFORMER_INLINE double Evidence::similarity(std::size_t i) const {
 
 LEXFORMER_INLINE std::vector<std::optional<std::size_t>> Evidence::find(std::span<const std::pair<std::size_t, std::size_t>> pairs) const {
   const auto key = [&](std::size_t left, std::size_t right) { return detail::pair_number(left, right, one_table); };
-  std::unordered_map<std::uint64_t, std::optional<std::size_t>> numbers;
+  std::unordered_map<std::uint64_t, std::optional<std::size_t>, SeededHash> numbers;
   for (const auto& [left, right] : pairs) numbers[key(left, right)];
   for (std::size_t i = 0; i < candidates.size(); ++i)
     if (const auto asked = numbers.find(key(candidates[i].left, candidates[i].right)); asked != numbers.end()) asked->second = i;

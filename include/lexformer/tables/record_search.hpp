@@ -84,6 +84,7 @@ BlockingQuality blocking_quality(std::span<const std::pair<std::size_t, std::siz
 #include <unordered_set>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/tables/vector_candidates.hpp"
 
 namespace lexformer {
@@ -158,7 +159,7 @@ LEXFORMER_INLINE double RecordSearch::pairs() const {
 LEXFORMER_INLINE BlockingQuality blocking_quality(std::span<const std::pair<std::size_t, std::size_t>> matches,
                                                   std::span<const Candidate> candidates, bool one_table, double pairs) {
   const auto key = [&](std::size_t left, std::size_t right) { return detail::pair_number(left, right, one_table); };
-  std::unordered_set<std::uint64_t> found, distinct;
+  std::unordered_set<std::uint64_t, SeededHash> found, distinct;
   for (const auto& c : candidates) found.insert(key(c.left, c.right));
   for (const auto& [left, right] : matches) distinct.insert(key(left, right));
   BlockingQuality quality;

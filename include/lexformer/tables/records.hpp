@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/data/row_reader.hpp"
 
 namespace lexformer {
@@ -45,7 +46,7 @@ class RecordReader : private RowReader {
 
   std::string id_;
   std::vector<std::string> columns_;
-  std::unordered_map<std::string, std::size_t> lines_, keys_;  // line of each id; place of each key of .jsonl
+  std::unordered_map<std::string, std::size_t, SeededHash> lines_, keys_;  // line of each id; place of each key of .jsonl
   std::vector<std::pair<std::string, std::string>> nested_;
   std::size_t width_ = 0, id_place_ = 0;  // of a row with a header
 };
@@ -55,9 +56,9 @@ struct RecordTable {
   std::string path;
   std::vector<std::string> columns;
   std::vector<Record> records;
-  std::unordered_map<std::string, std::size_t> places{};      // of each id in `records`
-  std::vector<std::pair<std::string, std::string>> nested{};  // RecordReader::nested(): these columns give no texts
-  std::string id = "id";                                      // the column of the ids
+  std::unordered_map<std::string, std::size_t, SeededHash> places{};  // of each id in `records`
+  std::vector<std::pair<std::string, std::string>> nested{};          // RecordReader::nested(): these columns give no texts
+  std::string id = "id";                                              // the column of the ids
 };
 
 /// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: as RecordReader; a table without records or

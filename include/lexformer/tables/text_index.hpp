@@ -59,10 +59,10 @@ inline std::vector<BestPartners::Entry> best_texts(std::span<const BestPartners:
   std::vector<BestPartners::Entry> all;
   for (std::size_t begin = 0, end = 0; begin < partners.size() && all.size() < most; begin = end) {
     const std::size_t before = all.size();
-    for (; end < partners.size() && partners[end].score == partners[begin].score; ++end)
-      for (const std::uint32_t text :
-           texts.of(partners[end].partner).first(std::min(most - before, texts.of(partners[end].partner).size())))
-        all.push_back({partners[begin].score, text});
+    for (; end < partners.size() && partners[end].score == partners[begin].score; ++end) {
+      const auto group = texts.of(partners[end].partner);
+      for (const std::uint32_t text : group.first(std::min(most - before, group.size()))) all.push_back({partners[begin].score, text});
+    }
     std::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
   }
   if (all.size() > most) all.resize(most);

@@ -69,6 +69,7 @@ class TextVectors {
 #include <unordered_map>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/text/unicode.hpp"
 
@@ -157,7 +158,7 @@ LEXFORMER_INLINE TextVectors::TextVectors(std::span<const std::string> left, std
     }
   });
 
-  std::unordered_map<std::uint64_t, std::uint32_t> frequency;
+  std::unordered_map<std::uint64_t, std::uint32_t, SeededHash> frequency;
   starts_.assign(1, 0);
   for (const auto& text : counts) {
     for (const Count& c : text) ++frequency[c.key];

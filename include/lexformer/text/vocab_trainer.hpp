@@ -16,6 +16,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/vocabulary.hpp"
 #include "lexformer/text/wordpiece.hpp"
@@ -135,12 +136,12 @@ class PieceCounts {
   }
 
   std::vector<std::string> texts_;
-  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::unordered_map<std::string, std::uint32_t, SeededHash> ids_;
   std::vector<std::size_t> counts_;
   std::vector<Word> words_;
   std::vector<Pair> pairs_;                      // contiguous, since the search for the best pair scans all
   std::vector<std::vector<std::size_t>> where_;  // words that contain, or once contained, the pair
-  std::unordered_map<std::uint64_t, std::size_t> places_;
+  std::unordered_map<std::uint64_t, std::size_t, SeededHash> places_;
 };
 
 }  // namespace detail
@@ -185,7 +186,7 @@ LEXFORMER_INLINE Vocabulary train_vocabulary(const WordCounts& words, const Toke
     counts.add_word(std::move(pieces), count);
   }
 
-  std::unordered_set<std::string> known(tokens.begin(), tokens.end());
+  std::unordered_set<std::string, SeededHash> known(tokens.begin(), tokens.end());
   while (tokens.size() < training.size) {
     const detail::PieceCounts::Pair* best = nullptr;
     double best_score = 0;

@@ -14,6 +14,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/core/tensor.hpp"
 #include "lexformer/words/vectors.hpp"
 
@@ -57,8 +58,8 @@ class FastText {
   std::shared_ptr<const std::string> bytes_;
   std::string where_;
   std::vector<std::string> words_;
-  std::unordered_map<std::string_view, std::size_t> index_;  // of words_; the keys are in bytes_, which copies share
-  std::size_t table_ = 0;                                    // the place of the table in bytes_
+  std::unordered_map<std::string_view, std::size_t, SeededHash> index_;  // of words_; the keys are in bytes_, which copies share
+  std::size_t table_ = 0;                                                // the place of the table in bytes_
   std::size_t size_ = 0, shortest_ = 0, longest_ = 0, buckets_ = 0;
   std::uint32_t checksum_ = 0;
 };

@@ -40,6 +40,7 @@ std::vector<std::string> frequent_substrings(std::span<const std::string> words,
 #include <unordered_map>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
@@ -63,7 +64,7 @@ LEXFORMER_INLINE Substrings check_substrings(const Substrings& s, const std::str
 
 LEXFORMER_INLINE std::vector<std::string> frequent_substrings(std::span<const std::string> words, const Substrings& substrings,
                                                               std::size_t most, bool whole) {
-  std::unordered_map<std::string, std::size_t> index;
+  std::unordered_map<std::string, std::size_t, SeededHash> index;
   std::vector<std::size_t> counts, order;
   for (const std::string& word : words)
     for (std::string& part : substrings.of(word, whole)) {

@@ -54,13 +54,14 @@ class WordTexts {
 #include <unordered_map>
 #include <utility>
 
+#include "lexformer/core/hash.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
 LEXFORMER_INLINE WordTexts::WordTexts(std::span<const PairExample> examples, std::size_t max_length, bool lower) {
   if (max_length == 0) fail_usage("WordTexts", "max_length is 0, expected at least 1 word");
-  std::unordered_map<std::string, std::int32_t> index;
+  std::unordered_map<std::string, std::int32_t, SeededHash> index;
   const auto add = [&](std::string word) {
     const auto [found, added] = index.emplace(std::move(word), static_cast<std::int32_t>(index.size()));
     if (added) words_.push_back(found->first);
