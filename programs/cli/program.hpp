@@ -59,7 +59,6 @@ inline void visit_delimiter(OptionVisitor& v, lx::Delimiter& delimiter) {
 inline void visit_dialect(OptionVisitor& v, lx::TableOptions& table) {
   visit_delimiter(v, table.delimiter);
   v.list("skip_label", table.skip_labels, "leave out rows with this label, e.g. SNLI's -; one or more").shown_as("LABEL").identity(false);
-  table.flags = true;
 }
 
 /// The options for reading tables: columns and header. texts: of a row; 0: as many as the model reads.

@@ -127,7 +127,7 @@ inline void add_result(std::vector<TestFile>& tests, const std::string& argument
     read_system.x = x;
   }
   const lx::Json json = lx::parse_json(lx::read_file(path), path);
-  try {
+  lx::read_json(path + ": is not what `evaluate --scores --output` writes", [&] {
     const lx::Json& entries = json.at("test");
     if (!entries.is_array() || entries.empty()) lx::fail_file(path, "has no results of a test file");
     if (!tests.empty() && entries.size() != tests.size())
@@ -166,9 +166,7 @@ inline void add_result(std::vector<TestFile>& tests, const std::string& argument
       if (entry.contains("typos"))
         for (const lx::Json& copy : entry.at("typos")) system->typos.push_back(read(copy));
     }
-  } catch (const lx::Json::exception& e) {
-    lx::fail_file(path, "is not what `evaluate --scores --output` writes: ", lx::json_reason(e));
-  }
+  });
 }
 
 }  // namespace program

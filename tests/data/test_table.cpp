@@ -162,7 +162,7 @@ TEST_CASE("the separator: that of the first line, of the option, or of a header 
   CHECK(rows("\"left\"\t\"right\"\t\"label\"\n\"a\"\t\"b\"\t\"1\"\n", TableFormat::tsv) == Rows{"a|b|1|2"});
   CHECK(rows("left\tright\tlabel\n\"a\"\tb\t1\n", TableFormat::tsv) == Rows{"\"a\"|b|1|2"});
   refused("left\tright\tlabel\n\"a\nb\"\tc\t1\n", TableFormat::tsv, "the row has 1 column, expected 3 as in the rows above");
-  refused("left\tright\tlabel\nb\t\"c\n\"\t1\n", TableFormat::tsv, "a field begins with a quote", {.flags = true});
+  refused("left\tright\tlabel\nb\t\"c\n\"\t1\n", TableFormat::tsv, "a field begins with a quote");
   // Without a header, quotes are text, and spaces separate nothing if tabs do.
   CHECK(rows("\"a b\"\t\"c\"\t\"1\"\n", TableFormat::tsv, {.ids = true}) == Rows{"\"a b\"|\"c\"|\"1\"|1"});
   CHECK(rows("\"\"\"a\tb\",\"\"\"c\td\",\"\"\"\"\n", TableFormat::csv) == Rows{"\"a\tb|\"c\td|\"|1"});
@@ -185,7 +185,7 @@ TEST_CASE("two columns of one name are refused where a name says which is meant"
   const std::string table = "id,title,id,title,label\n1,a,2,b,1\n";
   refused(table, TableFormat::csv, "x: line 1: two columns are called 'title'", {.columns = {"title", "title"}, .labels = false});
   refused(table, TableFormat::csv, "two columns are called 'id'; rename one of them, or give the columns by their numbers",
-          {.columns = {"2", "4"}, .labels = false, .keep = {"id"}, .flags = true});
+          {.columns = {"2", "4"}, .labels = false, .keep = {"id"}});
   CHECK(rows(table, TableFormat::csv, {.columns = {"2", "4", "label"}}) == Rows{"a|b|1|2"});
 }
 
@@ -303,23 +303,23 @@ TEST_CASE("labels as other programs write them") {
   CHECK(find_label("true", named) == 2u);
   CHECK(!find_label("true", {"a", "b"}).has_value());
   PairTable table{"x", {{"a", "b", "NaN", 2, 3}}};
-  expect_file_error([&] { class_labels(table); }, "unknown label 'NaN'; the labels are 0, 1; the row has no label: take such rows out");
-  table.flags = true;
-  expect_file_error([&] { class_labels(table); }, "the row has no label: --skip-label NaN leaves such rows out");
+  expect_file_error([&] { class_labels(table); },
+                    "the labels are 0, 1 (training names others by `labels`: no,yes); the row has no label: `skip_label` NaN");
+  expect_file_error([&] { class_labels(table); }, "the row has no label: `skip_label` NaN leaves such rows out");
   table.rows[0].label = "";
-  expect_file_error([&] { number_labels(table); }, "is not a number, or too large for a float; the row has no label: --skip-label ''");
+  expect_file_error([&] { number_labels(table); }, "is not a number, or too large for a float; the row has no label: `skip_label` ''");
   table.rows[0].label = "-";
-  expect_file_error([&] { class_labels(table); }, "the labels are 0, 1; --skip-label - leaves such rows out");
+  expect_file_error([&] { class_labels(table); }, "`labels`: no,yes); `skip_label` - leaves such rows out");
   table.rows[0].label = "True";
   CHECK(number_labels(table) == std::vector<double>{1});
 }
 
 TEST_CASE("a first row that looks like a header with other names is refused, with what to do") {
   const std::string hint =
-      "looks like a header, but has no columns 'left' and 'right'; name the columns of left and right text (--columns NAME,NAME)";
+      "looks like a header, but has no columns 'left' and 'right'; name the columns of left and right text (`columns` NAME,NAME)";
   refused("name_a,name_b\ncamera,kamera\n", TableFormat::csv, "x: line 1: 'name_a, name_b' " + hint, unlabelled);
   refused("name_a\tname_b\n", TableFormat::tsv, hint, unlabelled);
-  refused("text_a\ttext_b\tlabel\na\tb\t1\n", TableFormat::tsv, "text and label (--columns NAME,NAME,NAME), or say --header yes");
+  refused("text_a\ttext_b\tlabel\na\tb\t1\n", TableFormat::tsv, "text and label (`columns` NAME,NAME,NAME), or say `header` yes");
   refused("id,Title,price\n1,a,2\n", TableFormat::csv, "'id, Title, price' looks like a header", unlabelled);
   const TableOptions no = {.columns = {}, .header = TableHeader::no, .labels = false},
                      yes = {.columns = {}, .header = TableHeader::yes, .labels = false};
@@ -349,9 +349,9 @@ TEST_CASE("tables of single texts: text and label") {
     CHECK(rows("id" + s + "text\n7" + s + "good\n", format, scored) == Rows{"good|||2"});
     CHECK(rows("a" + s + "b\n", format, with({"b", "a"}, TableHeader::automatic, false)).empty());
     refused("title" + s + "label\n", format,
-            "looks like a header, but has no columns 'text' and 'label'; name the columns of text and label (--columns NAME,NAME), or say "
-            "--header yes to "
-            "take the first ones, --header no if this row is a text",
+            "looks like a header, but has no columns 'text' and 'label'; name the columns of text and label (`columns` NAME,NAME), or say "
+            "`header` yes to "
+            "take the first ones, `header` no if this row is a text",
             first);
     refused("good" + s + "1\nbad\n", format, "x: line 2: the row has 1 column, expected 2", first);
   }
@@ -363,7 +363,7 @@ TEST_CASE("tables of single texts: text and label") {
   CHECK(rows("{\"q\": \"a\"}", TableFormat::jsonl, with({"q", "y"}, TableHeader::automatic, false)) == Rows{"a|||1"});
   refused("{\"left\": \"a\", \"label\": 1}", TableFormat::jsonl, "x: line 1: there is no key 'text'", first);
   refused("{\"text\": 5, \"label\": 1}", TableFormat::jsonl, "x: line 1: 'text' is number, expected a text", first);
-  refused("name\n", TableFormat::tsv, "'name' looks like a header, but has no column 'text'; name the columns of text (--columns NAME)",
+  refused("name\n", TableFormat::tsv, "'name' looks like a header, but has no column 'text'; name the columns of text (`columns` NAME)",
           scored);
   refused("good\n", TableFormat::tsv, "x: line 1: the table has 1 column; column 2 (label) is missing", first);
   const auto usage = [&](const TableOptions& options, const std::string& message) {
@@ -377,11 +377,14 @@ TEST_CASE("tables of single texts: text and label") {
 }
 
 TEST_CASE("columns that are separated by something else, or almost have the name that was given") {
-  refused("a;b;1\n", TableFormat::csv,
-          "the table has 1 column; column 2 (right) is missing; this row has ';': if they separate the columns, write a first line sep=;");
-  refused("a;b;1\n", TableFormat::csv, "if they separate the columns, give --delimiter semicolon", {.flags = true});
-  refused("a\tb\n", TableFormat::csv, "is missing; this row has tabs: if they separate the columns, write a first line sep=TAB");
-  refused("a,b,1\n", TableFormat::tsv, "is missing; this row has commas: if they separate the columns, write a first line sep=,");
+  refused(
+      "a;b;1\n", TableFormat::csv,
+      "the table has 1 column; column 2 (right) is missing; this row has ';': if they separate the columns, give `delimiter` semicolon");
+  refused("a;b;1\n", TableFormat::csv, "if they separate the columns, give `delimiter` semicolon, or write a first line sep=;");
+  refused("a\tb\n", TableFormat::csv,
+          "is missing; this row has tabs: if they separate the columns, give `delimiter` tab, or write a first line sep=TAB");
+  refused("a,b,1\n", TableFormat::tsv,
+          "is missing; this row has commas: if they separate the columns, give `delimiter` comma, or write a first line sep=,");
   refused("tittle\tother\n", TableFormat::tsv, "there is no column 'title' among 'tittle, other'; did you mean 'tittle'?",
           {.columns = {"title", "other"}, .header = TableHeader::automatic, .labels = false});
 }

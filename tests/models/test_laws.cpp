@@ -376,6 +376,8 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   changed = lea;
   changed.config["lexformer"]["label_names"] = {"no"};
   load_error(changed, "config: 'label_names' has 1 names, 'labels' is 2");
+  changed.config["lexformer"]["label_names"] = {"no", "a\x1b[31m"};
+  load_error(changed, "config: label_names: label 1, 'a\\x1B[31m', has a control character");
   // Small files that request gigabytes are refused before memory is allocated.
   for (const auto& [key, value] : {std::pair{"vocab_size", 1u << 24}, {"intermediate_size", 1u << 18}, {"hidden_size", 3u << 14}}) {
     changed = lea;
@@ -384,6 +386,8 @@ TEST_CASE("models: what cannot work is refused with a reason") {
     load_error(changed, "the config asks for ");
   }
   changed = lea;
+  changed.config["lexformer"]["attention"][0]["options"]["levels"] = 1u;
+  load_error(changed, "config: attention: 'lea': `levels` is 1, expected 0 (exact) or 2 to 65536");
   changed.config["lexformer"]["attention"][0]["options"].update({{"representation", "learned"}, {"levels", 65535u}, {"dimension", 65536u}});
   load_error(changed, "config: attention: 'lea': lea: 65535 'levels' of 'dimension' 65536 are more than 16777216 numbers");
   changed = lea;

@@ -103,8 +103,9 @@ TEST_CASE("records: values of .jsonl keep their characters, and what is no text 
 
 TEST_CASE("records: other separators, encodings and compressed files are named") {
   const std::string none = "x: line 1: there is no column 'id' (the ids) among ";
-  refused("nr;name;price\n1;a;2\n", TableFormat::csv,
-          none + "'nr;name;price'; this row has ';': if they separate the columns, give --delimiter semicolon");
+  refused(
+      "nr;name;price\n1;a;2\n", TableFormat::csv,
+      none + "'nr;name;price'; this row has ';': if they separate the columns, give `delimiter` semicolon, or write a first line sep=;");
   refused("id,name\n1;a\n", TableFormat::csv, "x: line 2: the row has 1 column, expected 2 as in the header; this row has ';': if");
   refused("id,name\n1,caf\xE9\n", TableFormat::csv,
           "x: line 2: byte 6 is not UTF-8; convert it, if it is Latin-1 (Excel, Windows): iconv -f cp1252");
@@ -125,7 +126,7 @@ TEST_CASE("records: what is refused, and where") {
   refused("id,name\n1\n", TableFormat::csv, "x: line 2: the row has 1 column, expected 2 as in the header");
   refused("id,name\n1,a\xFF\n", TableFormat::csv, "x: line 2: byte 4 is not UTF-8");
   refused("{\"idx\": 1}\n", TableFormat::jsonl, "x: line 1: there is no key 'id' (the id); did you mean 'idx'?");
-  refused("ID,name\n1,a\n", TableFormat::csv, "among 'ID, name'; did you mean 'ID'?; --id names it");
+  refused("ID,name\n1,a\n", TableFormat::csv, "among 'ID, name'; did you mean 'ID'?; `id` names it");
   refused("{\"a\": 1, \"id\": [1]}\n", TableFormat::jsonl, "x: line 1: 'id' is array, expected a text or a number");
   refused("{\"id\": null}\n", TableFormat::jsonl, "is empty");
   refused("[1]\n", TableFormat::jsonl, "x: line 1: expected a JSON object, found array");
@@ -160,7 +161,7 @@ TEST_CASE("nested columns of .jsonl are refused if a text is made of them") {
   options.columns = {{"name", "name"}};
   CHECK(RecordPairs(table, {}, options).left_texts() == Texts{"x", "y"});
   expect_file_error([&] { RecordPairs(table, {}, {}); },
-                    "a.jsonl: line 2: 'extra' is array, expected a text, a number, true, false or null; --columns names");
+                    "a.jsonl: line 2: 'extra' is array, expected a text, a number, true, false or null; `columns` names");
 }
 
 TEST_CASE("normalize_number: separators of thousands and zeros of a fraction, nothing else") {
@@ -216,7 +217,7 @@ TEST_CASE("resolve_columns: all by default, and what the tables do not have") {
   CHECK(resolve_columns({}, left, right).columns == std::vector<RecordColumn>{{"title", "title"}, {"price", "price"}});
   expect_file_error(
       [&] { resolve_columns({}, left, other); },
-      "c.csv: has no column 'title' as a.csv has; did you mean 'titles'?; name the columns to compare: --columns NAME,LEFT=RIGHT");
+      "c.csv: has no column 'title' as a.csv has; did you mean 'titles'?; name the columns to compare: `columns` NAME,LEFT=RIGHT");
   RecordTextOptions o;
   o.columns = {{"tittle", "title"}};
   expect_file_error([&] { resolve_columns(o, left, right); },
@@ -224,7 +225,7 @@ TEST_CASE("resolve_columns: all by default, and what the tables do not have") {
   o.columns = {{"title", "titel"}};
   expect_file_error([&] { resolve_columns(o, left, right); }, "b.csv: there is no column 'titel'");
   o.columns = {{"id", "id"}};
-  expect_file_error([&] { resolve_columns(o, left, right); }, "a.csv: the column 'id' has the ids, which are in no text; --columns names");
+  expect_file_error([&] { resolve_columns(o, left, right); }, "a.csv: the column 'id' has the ids, which are in no text; `columns` names");
   o.columns = {{"title", "title"}, {"title", "price"}};
   expect_error(
       ErrorKind::usage, [&] { resolve_columns(o, left, right); }, "'title' is named twice");

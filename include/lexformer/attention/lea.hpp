@@ -83,8 +83,9 @@ struct Lea final : AttentionTerm<T, Dev> {
       const T measured = static_cast<T>(measure_lea_alpha(options.alpha, in, terms.scale, unscaled.value()));
       alpha.mutable_value().assign({&measured, 1});
     }
-    return host_alpha_(alpha.value()) != 0;
+    return calibrated();
   }
+  bool calibrated() const override { return host_alpha_(alpha.value()) != 0; }
 
   void visit(ParameterVisitor<T, Dev>& v) override {
     if (owns_projection) v("projection", projection);
@@ -117,6 +118,8 @@ class LeaFactory final : public TermFactory<T, Dev> {
   bool needs_pairs() const override { return !options_.lexical.self_attention; }
   std::vector<FeatureMaker> features() const override { return options_.features(); }
   void check(const EncoderSizes& sizes, const std::string& where) override {
+    if (options_.levels == 1 || options_.levels > detail::max_lexical_levels)
+      fail_usage(where, "`levels` is ", options_.levels, ", expected 0 (exact) or 2 to ", detail::max_lexical_levels);
     if (options_.levels * options_.dimension > 1u << 24)  // l is not stored, so weights() does not bound it
       fail_file(where, "lea: ", options_.levels, " 'levels' of 'dimension' ", options_.dimension, " are more than ", 1u << 24, " numbers");
     resolve_layers("lea", options_.first_layer, options_.last_layer, sizes.layers / 2, sizes.layers);

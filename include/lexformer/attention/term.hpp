@@ -36,6 +36,8 @@ struct AttentionTerm {
   /// Measures the values that the term needs from data before it can be used, unless they are known. `terms`: the tensors of the terms
   /// before it. Returns whether they are known afterwards.
   virtual bool calibrate(const AttentionInputs<T, Dev>&, const ScoreTerms<T, Dev>& /*terms*/) { return true; }
+  /// Whether those values are known.
+  virtual bool calibrated() const { return true; }
   virtual void visit(ParameterVisitor<T, Dev>&) {}
 };
 

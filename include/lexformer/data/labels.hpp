@@ -63,14 +63,13 @@ LEXFORMER_INLINE std::optional<std::size_t> find_label(std::string_view label, c
 }
 
 namespace detail {
-/// The end of the message about a label that is none. The advice suits the command's options.
-LEXFORMER_INLINE std::string label_advice(const PairTable& table, const PairRow& row) {
+/// The end of the message about a label that is none.
+LEXFORMER_INLINE std::string label_advice(const PairRow& row) {
   const std::string label(without_spaces(row.label)), lower = lower_case(label);
   const bool missing = label.empty() || lower == "nan" || lower == "null" || lower == "none" || lower == "na" || lower == "<na>";
   const bool quoted = label.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.") != label.npos;
-  return cat(missing ? "; the row has no label: " : "; ",
-             table.flags ? cat("--skip-label ", label.empty() || quoted ? "'" + label + "'" : label, " leaves such rows out")
-                         : "take such rows out of the file");
+  return cat(missing ? "; the row has no label: " : "; ", "`skip_label` ", label.empty() || quoted ? "'" + label + "'" : label,
+             " leaves such rows out");
 }
 }  // namespace detail
 
@@ -80,7 +79,8 @@ LEXFORMER_INLINE std::vector<std::size_t> class_labels(const PairTable& table, c
     const auto found = find_label(row.label, names);
     if (!found)
       fail_file(detail::label_place(table, row), "unknown label ", in_quotes(row.label), "; the labels are ", join(names),
-                detail::label_advice(table, row));
+                names == std::vector<std::string>{"0", "1"} ? " (training names others by `labels`: no,yes)" : "",
+                detail::label_advice(row));
     classes.push_back(*found);
   }
   return classes;
@@ -97,7 +97,7 @@ LEXFORMER_INLINE std::vector<double> number_labels(const PairTable& table) {
       x = static_cast<double>(*boolean);
     else if (got.ec != std::errc() || got.ptr != end || !std::isfinite(static_cast<float>(x)))
       fail_file(detail::label_place(table, row), "the label ", in_quotes(row.label), " is not a number, or too large for a float",
-                detail::label_advice(table, row));
+                detail::label_advice(row));
     numbers.push_back(x);
   }
   return numbers;

@@ -36,6 +36,9 @@ TableFormat table_format(const std::string& path);
 /// The same for an open file. For a pipe, as <(command) in a shell, the first byte tells it: { begins .jsonl, anything else .csv.
 TableFormat table_format(const std::string& path, std::istream& in);
 
+/// The advice for a table without rows: nothing came from a pipe; empty if it is a file.
+std::string empty_pipe(const std::string& path);
+
 /// A text without the spaces around it.
 std::string_view without_spaces(std::string_view text);
 
@@ -60,11 +63,11 @@ class RowReader {
   /// "1 column", "2 columns"
   static std::string columns(std::size_t count) { return cat(count, count == 1 ? " column" : " columns"); }
 
-  /// The advice for a row that has too few columns because another character separates them. option: there is the option --delimiter.
-  std::string other_separator(bool option) const;
+  /// The advice for a row that has too few columns because another character separates them.
+  std::string other_separator() const;
 
   /// The advice for a row of another number of columns.
-  std::string other_width(bool option, std::size_t expected) const;
+  std::string other_width(std::size_t expected) const;
 
   /// Reads one row into fields_. A first line `sep=;`, which Excel reads and others write for it, is not a row; it tells the separator.
   bool read_row();
@@ -119,9 +122,19 @@ LEXFORMER_INLINE TableFormat table_format(const std::string& path) {
   fail_usage(path, "the ending says no table format; .tsv, .csv and .jsonl are known");
 }
 
-LEXFORMER_INLINE TableFormat table_format(const std::string& path, std::istream& in) {
+namespace detail {
+inline bool is_pipe(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::status(path, error).type() != std::filesystem::file_type::fifo) return table_format(path);
+  return std::filesystem::status(path, error).type() == std::filesystem::file_type::fifo;
+}
+}  // namespace detail
+
+LEXFORMER_INLINE std::string empty_pipe(const std::string& path) {
+  return detail::is_pipe(path) ? "; did the command that writes into this pipe fail?" : "";
+}
+
+LEXFORMER_INLINE TableFormat table_format(const std::string& path, std::istream& in) {
+  if (!detail::is_pipe(path)) return table_format(path);
   return in.peek() == '{' ? TableFormat::jsonl : TableFormat::csv;
 }
 
@@ -143,7 +156,7 @@ LEXFORMER_INLINE std::string unquoted_name(std::string_view given) {
 
 LEXFORMER_INLINE RowReader::RowReader(std::istream& in, std::string where, TableFormat format, Delimiter delimiter)
     : in_(&in), where_(std::move(where)), format_(format), found_(delimiter != Delimiter::automatic) {
-  if (found_ && format == TableFormat::jsonl) fail_usage("--delimiter", where_, " is .jsonl, whose lines have no columns to separate");
+  if (found_ && format == TableFormat::jsonl) fail_usage("delimiter", where_, " is .jsonl, whose lines have no columns to separate");
   separator_ = found_ ? static_cast<char>(delimiter) : format == TableFormat::tsv ? '\t' : ',';
   quotes_ = found_ ? delimiter != Delimiter::space : format == TableFormat::csv;
 }
@@ -185,23 +198,23 @@ LEXFORMER_INLINE void RowReader::refuse_bytes(const std::string& line, std::size
   fail_file(here, "byte ", first + 1, " is not UTF-8; convert it, if it is Latin-1 (Excel, Windows): iconv -f cp1252 -t utf-8");
 }
 
-LEXFORMER_INLINE std::string RowReader::other_separator(bool option) const {
+LEXFORMER_INLINE std::string RowReader::other_separator() const {
   if (format_ == TableFormat::jsonl) return "";
   for (const auto& [c, name, given] : {std::tuple('\t', "tabs", Delimiter::tab), std::tuple(';', "';'", Delimiter::semicolon),
                                        std::tuple('|', "'|'", Delimiter::bar), std::tuple(',', "commas", Delimiter::comma)}) {
     if (c == separator_ || text_.find(c) == std::string::npos) continue;
-    return cat("; this row has ", name, ": if they separate the columns, ",
-               option ? cat("give --delimiter ", name_of(given)) : cat("write a first line sep=", c == '\t' ? "TAB" : std::string(1, c)));
+    return cat("; this row has ", name, ": if they separate the columns, ", "give `delimiter` ", name_of(given),
+               ", or write a first line sep=", c == '\t' ? "TAB" : std::string(1, c));
   }
   return "";
 }
 
-LEXFORMER_INLINE std::string RowReader::other_width(bool option, std::size_t expected) const {
-  if (fields_.size() == 1 && expected > 1) return other_separator(option);
+LEXFORMER_INLINE std::string RowReader::other_width(std::size_t expected) const {
+  if (fields_.size() == 1 && expected > 1) return other_separator();
   const bool opens = std::any_of(fields_.begin(), fields_.end(), [](const std::string& field) { return field.starts_with('"'); });
   if (!quotes_ && separator_ == '\t' && opens)
-    return cat("; a field begins with a quote: if quotes surround the texts, as in .csv, ",
-               option ? "give --delimiter tab" : "write a first line sep=TAB (with a tab)");
+    return "; a field begins with a quote: if quotes surround the texts, as in .csv, give `delimiter` tab, or write a first line sep=TAB "
+           "(with a tab)";
   if (quotes_ && fields_.size() > expected)
     return cat("; a text with '", separator_ == '\t' ? "\\t" : std::string(1, separator_), "' needs quotes around it");
   return "";

@@ -64,8 +64,6 @@ struct TableOptions {
   std::vector<std::string> skip_labels{};
   /// The rows may be judgements of TREC: query 0 document relevance.
   bool judgements = false;
-  /// The command has the options --columns, --delimiter and --skip-label, so messages name them.
-  bool flags = false;
 };
 
 /// Reads pairs, or single texts, one at a time. Every error message contains the file, the line and, if there is one, the column.
@@ -122,7 +120,6 @@ struct PairTable {
   std::string path;
   std::vector<PairRow> rows;
   std::vector<std::string> kept_names{};  // of PairRow::kept
-  bool flags = false;                     // TableOptions::flags
 };
 
 /// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: as PairReader; a table without rows.
@@ -183,8 +180,7 @@ LEXFORMER_INLINE bool PairReader::next_row(PairRow& row) {
   if (!read()) return false;
   if (width_ == 0 && find_columns() && !read()) return false;
   if (fields_.size() != width_ && (least_ == 0 || fields_.size() < least_))
-    fail_file(here(), "the row has ", columns(fields_.size()), ", expected ", width_, " as in the rows above",
-              other_width(options_.flags, width_));
+    fail_file(here(), "the row has ", columns(fields_.size()), ", expected ", width_, " as in the rows above", other_width(width_));
   const auto joined = [&](const std::vector<std::size_t>& places) {
     std::string text;
     for (const std::size_t at : places) detail::append_value(text, fields_[at]);
@@ -231,8 +227,8 @@ LEXFORMER_INLINE RowReader::Fit PairReader::fits(const Fields& fields, char sepa
   for (std::size_t i = 0; i < std::min(needed(), options_.columns.size()); ++i) look(options_.columns[i]);
   for (const auto& given : options_.keep) look(given);
   if (!all) return Fit::no;
-  const bool header = options_.header != TableHeader::no && (named() || !known(names).left.empty());
-  if (header && !(options_.columns.empty() && known(names).left.empty())) return most <= fields.size() ? Fit::by_names : Fit::no;
+  const bool has_usual = !known(names).left.empty(), header = options_.header != TableHeader::no && (named() || has_usual);
+  if (header && (has_usual || !options_.columns.empty())) return most <= fields.size() ? Fit::by_names : Fit::no;
   // Without names, the separator of the format stays where it gives enough columns; only tabs and, between ids, spaces take its place.
   const bool own = separator == (format_ == TableFormat::tsv ? '\t' : ',');
   return (own || separator == '\t' || separator == ' ') && most > 1 && most <= fields.size() ? Fit::by_number : Fit::no;
@@ -244,16 +240,15 @@ LEXFORMER_INLINE std::size_t PairReader::place(const std::string& given, const s
     std::from_chars(given.data(), given.data() + given.size(), at);
     if (at - 1 >= width_)
       fail_file(here(), "the table has ", RowReader::columns(width_), "; column ", at, " (", what, ") is missing",
-                what == "to keep" ? "" : other_separator(options_.flags));
+                what == "to keep" ? "" : other_separator());
     return at - 1;
   }
   const auto found = std::find(fields_.begin(), fields_.end(), given);
   if (found == fields_.end())
     fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)), did_you_mean(given, fields_), advice,
-              width_ == 1 ? other_separator(options_.flags) : "");
+              width_ == 1 ? other_separator() : "");
   if (std::find(found + 1, fields_.end(), given) != fields_.end())
-    fail_file(here(), "two columns are called ", in_quotes(given), "; rename one of them",
-              options_.flags ? ", or give the columns by their numbers" : "");
+    fail_file(here(), "two columns are called ", in_quotes(given), "; rename one of them, or give the columns by their numbers");
   return static_cast<std::size_t>(found - fields_.begin());
 }
 
@@ -294,8 +289,8 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
               options_.ids
                   ? std::string("call the columns ltable_id, rtable_id and label")
                   : cat("name the columns of ", options_.texts == 1 ? "text" : "left and right text", options_.labels ? " and label" : "",
-                        " (--columns NAME", needed() > 1 ? ",NAME" : "", needed() > 2 ? ",NAME" : "", ")"),
-              ", or say --header yes to take the first ones, --header no if this row is a ", options_.texts == 1 ? "text" : "pair");
+                        " (`columns` NAME", needed() > 1 ? ",NAME" : "", needed() > 2 ? ",NAME" : "", ")"),
+              ", or say `header` yes to take the first ones, `header` no if this row is a ", options_.texts == 1 ? "text" : "pair");
   // Without a header, tables of tabs may have more columns in some rows than in others.
   if (!header && !quotes_ && !columns.empty()) {
     least_ = 1 + std::max(left_[0], options_.texts == 2 ? right_[0] : 0);
@@ -375,11 +370,10 @@ LEXFORMER_INLINE PairTable read_pairs(const std::string& path, TableOptions opti
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
   PairTable table{path, {}};
-  table.flags = options.flags;
   PairReader reader(in, path, table_format(path, in), std::move(options));
   for (PairRow row; reader.next(row);) table.rows.push_back(row);
   table.kept_names = reader.kept_names();
-  if (table.rows.empty()) fail_file(path, "the table has no rows");
+  if (table.rows.empty()) fail_file(path, "the table has no rows", empty_pipe(path));
   return table;
 }
 

@@ -29,6 +29,16 @@ Json parse_json(std::string_view text, const std::string& where, JsonLimits limi
 /// What is wrong, without the JSON library's own number of the error: "key 'x' not found", "type must be array, but is number".
 std::string json_reason(const Json::exception& error);
 
+/// Returns f(), which reads values of a JSON text; an error of the JSON library becomes one of the file. `where` begins its message.
+template <class F>
+decltype(auto) read_json(const std::string& where, F&& f) {
+  try {
+    return f();
+  } catch (const Json::exception& e) {
+    fail_file(where, json_reason(e));
+  }
+}
+
 /// Returns compact text with sorted keys. Errors: a string is not valid UTF-8.
 std::string dump_json(const Json& value, const std::string& where);
 

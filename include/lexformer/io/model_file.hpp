@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/error.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/io/safetensors.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
@@ -48,6 +49,20 @@ struct ModelFile {
   void read_cross_encoder(const std::filesystem::path& folder, const std::string& file);
   void check_vocabulary() const;
 };
+
+/// Returns f(), which makes what the settings of a file describe. A setting that it refuses is an error of the file, whose name begins the
+/// message: nobody gave it as an option.
+template <class F>
+decltype(auto) with_stored_settings(const std::string& path, F&& f) {
+  try {
+    return f();
+  } catch (const Error& e) {
+    const bool of_setting = e.kind() == ErrorKind::usage || e.kind() == ErrorKind::failure;
+    if (!of_setting) throw;
+    const std::string message = e.what();
+    throw Error(ErrorKind::file, message.starts_with(path) ? message : cat(path, ": config: ", message));
+  }
+}
 
 /// Makes the tokenizer of a model. Errors: the model has no vocabulary.
 WordPieceTokenizer make_tokenizer(const ModelFile& model);

@@ -170,6 +170,11 @@ struct BertEncoder {
     return done;
   }
 
+  /// Whether all are known.
+  bool calibrated() const {
+    return std::all_of(terms_.begin(), terms_.end(), [](const Named& t) { return !t.placed.term || t.placed.term->calibrated(); });
+  }
+
   /// The score terms of a batch from the terms that all layers share.
   ScoreTerms<T, Dev> shared_scores(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) const {
     ScoreTerms<T, Dev> scores;

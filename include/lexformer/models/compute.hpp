@@ -88,6 +88,8 @@ namespace detail {
 template <class T, class Dev, template <class, class> class Model>
 void complete(Model<T, Dev>& model, const std::string& path, const Compute& compute, const ModelExtras& extras) {
   if (extras.vectors) fail_usage("vectors", path, " has word embeddings of its own; they are for a model that reads word vectors");
+  if (!model.calibrated())
+    fail_file(path, "a value of an attention term that training measures is not set (LEA: `alpha` is 0); train the model");
   if (!extras.love.empty()) plug_in(model, Love<T, Dev>::load(extras.love), extras.love_options);
   apply_precision(model, compute);
   model.provide(extras.knowledge);

@@ -48,8 +48,6 @@ void write_options(const CrossEncoderOptions& options, ModelFile& file);
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
-#include <set>
-
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
@@ -79,9 +77,8 @@ LEXFORMER_INLINE std::vector<std::string> detail::class_names(const Json& config
   if (usual) return {};
   std::vector<std::string> all;
   for (std::size_t c = 0; c < labels; ++c) all.push_back(get_string(*names, std::to_string(c), where + ": id2label"));
-  const std::set<std::string> different(all.begin(), all.end());
-  if (names->size() != labels || different.size() != labels)
-    fail_file(where, "'id2label' does not name the ", labels, " classes of the head, each with a name of its own");
+  check_label_names(all, where + ": id2label");
+  if (names->size() != labels) fail_file(where, "'id2label' does not name the ", labels, " classes of the head");
   return all;
 }
 

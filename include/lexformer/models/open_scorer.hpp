@@ -49,7 +49,8 @@ class CrossEncoderScorer final : public Scorer {
 template <class T, class Dev>
 class TextCnnScorer final : public Scorer {
  public:
-  TextCnnScorer(const ModelFile& file, const Compute& compute, const ModelExtras& extras) : path_(file.path), model_(file) {
+  TextCnnScorer(const ModelFile& file, const Compute& compute, const ModelExtras& extras)
+      : path_(file.path), model_(TextCnn<T, Dev>::stored(file)) {
     model_.provide(vectors_for(path_, "a CNN", compute, extras));
   }
   const Task& task() const override { return model_.task(); }

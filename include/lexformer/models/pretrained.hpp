@@ -100,6 +100,8 @@ class Pretrained {
   /// Lets every attention term measure the values it needs from data before training (LEA: alpha), unless they are known. Returns whether
   /// all are known afterwards; if not, call it with another batch.
   bool calibrate(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) { return encoder_->calibrate(batch, forward); }
+  /// Whether they are known.
+  bool calibrated() const { return encoder_->calibrated(); }
 
   /// The model in the form in which it is saved.
   ModelFile file();
@@ -135,6 +137,11 @@ class Pretrained {
 
  private:
   void check_vocabulary() const;
+  /// f(); `stored`: by settings that the file holds.
+  template <class F>
+  decltype(auto) of_settings(bool stored, F&& f) const {
+    return stored ? with_stored_settings(path_, f) : f();
+  }
   /// Remembers that layers are in 8 bits, and lets no parameter require a gradient.
   void set_quantized();
   void set_plug(std::shared_ptr<EmbeddingPlug<T, Dev>> plug);
@@ -219,7 +226,8 @@ void Pretrained<T, Dev>::check_vocabulary() const {
 template <class T, class Dev>
 void Pretrained<T, Dev>::make_encoder(double head_weights) {
   const BertConfig& c = parsed_;
-  auto factories = configure_terms<T, Dev>(c.attention, c.sizes(), path_ + ": config");
+  const bool stored = file_ != nullptr && !start_;  // all settings are the file's
+  auto factories = of_settings(stored, [&] { return configure_terms<T, Dev>(c.attention, c.sizes(), path_ + ": config"); });
   if (file_ != nullptr) {
     const auto size = [](std::size_t n) { return static_cast<double>(n); };
     const double h = size(c.hidden_size), e = size(c.embedding_size), few = 1u << 25;
@@ -238,7 +246,8 @@ void Pretrained<T, Dev>::make_encoder(double head_weights) {
       fail_file(path_, "the config asks for ", needed + terms, " weights, the file has ", held);
   }
   auto blank = Init::none();
-  encoder_ = std::make_unique<BertEncoder<T, Dev>>(c, std::move(factories), file_ != nullptr ? blank : init_, init_);
+  encoder_ = of_settings(
+      stored, [&] { return std::make_unique<BertEncoder<T, Dev>>(c, std::move(factories), file_ != nullptr ? blank : init_, init_); });
   if (file_ == nullptr) return;
   if (auto plug = read_plug<T, Dev>(*file_, tokenizer_)) set_plug(std::move(plug));
 }
@@ -276,7 +285,7 @@ inline void refuse_unused(const std::string& path, const std::vector<std::string
 
 template <class T, class Dev>
 void Pretrained<T, Dev>::load_state() {
-  encoder_->add_other_terms(init_);
+  of_settings(file_ != nullptr && !start_, [&] { encoder_->add_other_terms(init_); });
   auto parameters = state();
   if (file_ == nullptr) {
     for (const auto& p : parameters) new_tensors_.push_back(p.name);

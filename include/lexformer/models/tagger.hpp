@@ -17,6 +17,7 @@
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/data/tagged_text.hpp"
 #include "lexformer/io/model_file.hpp"
+#include "lexformer/models/task.hpp"
 
 namespace lexformer {
 
@@ -109,11 +110,8 @@ LEXFORMER_INLINE TagLabels TagLabels::of(const ModelFile& file) {
   if (!found->is_object() || found->empty()) fail_file(where, "'id2label' must be an object with a name for each label");
   std::vector<std::string> names;
   for (std::size_t i = 0; i < found->size(); ++i) names.push_back(get_string(*found, std::to_string(i), where + ": id2label"));
-  try {
-    return TagLabels(std::move(names));
-  } catch (const Error& e) {
-    fail_file(where + ": id2label", e.what());
-  }
+  detail::check_label_names(names, where + ": id2label", true);
+  return TagLabels(std::move(names));
 }
 
 LEXFORMER_INLINE std::int32_t TagLabels::label(const std::string& tag) const {

@@ -68,11 +68,16 @@ constexpr std::size_t min_length(std::size_t texts) { return 1 + 2 * texts; }
 namespace detail {
 /// Reads `label_names`, which may be missing. Errors (file): it is not a list of strings, or not one for each label.
 std::vector<std::string> get_label_names(const Json& json, std::size_t labels, const std::string& where);
+/// Errors (file): a name is empty, is there twice, or has characters that could change a terminal or a line of output. words: also spaces.
+void check_label_names(const std::vector<std::string>& names, const std::string& where, bool words = false);
 }  // namespace detail
 
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <set>
+#include <string_view>
+
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
 
@@ -88,7 +93,22 @@ LEXFORMER_INLINE std::vector<std::string> detail::get_label_names(const Json& js
     }
   }
   if (!all.empty() && all.size() != labels) fail_file(where, "'label_names' has ", all.size(), " names, 'labels' is ", labels);
+  check_label_names(all, where + ": label_names");
   return all;
+}
+
+LEXFORMER_INLINE void detail::check_label_names(const std::vector<std::string>& names, const std::string& where, bool words) {
+  std::set<std::string_view> known;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = names[i];
+    if (name.empty()) fail_file(where, "label ", i, " has no name");
+    if (!known.insert(name).second) fail_file(where, in_quotes(name), " is given twice");
+    if (words && name.find(' ') != name.npos)
+      fail_file(where, "label ", i, ", ", in_quotes(name), ", has a space, which separates columns");
+    for (std::size_t at = 0, bytes = 0; at < name.size(); at += bytes)
+      if ((bytes = printable_bytes(name.substr(at))) == 0)
+        fail_file(where, "label ", i, ", '", one_line(name, 80), "', has a control character or is not UTF-8");
+  }
 }
 
 }  // namespace lexformer

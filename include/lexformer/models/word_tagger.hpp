@@ -50,7 +50,7 @@ template <class T, class Dev>
 std::unique_ptr<WordTagger> make_tagger(ModelFile file, const Compute& compute, const ModelExtras& extras) {
   const std::string path = file.path;
   if (file.model_type() == "lstm_tagger") {
-    LstmTagger<T, Dev> model(file);
+    auto model = LstmTagger<T, Dev>::stored(file);
     model.provide(vectors_for(path, "an LSTM", compute, extras));
     return std::make_unique<WordTaggerOf<LstmTagger<T, Dev>>>(std::move(model), 0);
   }

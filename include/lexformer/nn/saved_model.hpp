@@ -35,7 +35,11 @@ void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const Tens
 template <class Model, class T, class Dev>
 class SavedModel {
  public:
-  static Model load(const std::string& path) { return Model(ModelFile::open(path)); }
+  static Model load(const std::string& path) { return stored(ModelFile::open(path)); }
+  /// Model(file). Settings of the file that the model refuses are errors of the file.
+  static Model stored(const ModelFile& file) {
+    return with_stored_settings(file.path, [&] { return Model(file); });
+  }
 
   /// The parameters under their names in a file.
   std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(self()); }

@@ -119,8 +119,7 @@ LEXFORMER_INLINE RecordColumn parse_record_column(std::string_view given) {
   for (; equals < given.size() && (quoted || given[equals] != '='); ++equals) quoted ^= given[equals] == '"';
   const std::string_view right = equals == given.size() ? given : given.substr(equals + 1);
   const RecordColumn column{unquoted_name(given.substr(0, equals)), unquoted_name(right)};
-  if (column.left.empty() || column.right.empty())
-    fail_usage("--columns", in_quotes(given), " names no column; expected NAME or LEFT=RIGHT");
+  if (column.left.empty() || column.right.empty()) fail_usage("columns", in_quotes(given), " names no column; expected NAME or LEFT=RIGHT");
   return column;
 }
 
@@ -198,19 +197,19 @@ LEXFORMER_INLINE RecordTextOptions resolve_columns(RecordTextOptions options, co
       for (const auto& name : a->columns)
         if (!has(*b, name))
           fail_file(b->path, "has no column ", in_quotes(name), " as ", a->path, " has", did_you_mean(name, b->columns),
-                    "; name the columns to compare: --columns NAME,LEFT=RIGHT,...");
+                    "; name the columns to compare: `columns` NAME,LEFT=RIGHT,...");
     for (const auto& name : left.columns) options.columns.push_back({name, name});
   }
   for (std::size_t i = 0; i < options.columns.size(); ++i) {
     const RecordColumn& column = options.columns[i];
     for (std::size_t k = 0; k < i; ++k)
-      if (options.columns[k].left == column.left) fail_usage("--columns", in_quotes(column.left), " is named twice");
+      if (options.columns[k].left == column.left) fail_usage("columns", in_quotes(column.left), " is named twice");
     const auto check = [&](const RecordTable& table, const std::string& name) {
       if (name == table.id)
-        fail_file(table.path, "the column ", in_quotes(name), " has the ids, which are in no text; --columns names others");
+        fail_file(table.path, "the column ", in_quotes(name), " has the ids, which are in no text; `columns` names others");
       if (!has(table, name))
         fail_file(table.path, "there is no column ", in_quotes(name), " among ", in_quotes(join(table.columns)),
-                  did_you_mean(name, table.columns), "; --columns names others");
+                  did_you_mean(name, table.columns), "; `columns` names others");
     };
     check(left, column.left);
     check(right, column.right);
@@ -219,7 +218,7 @@ LEXFORMER_INLINE RecordTextOptions resolve_columns(RecordTextOptions options, co
   for (const RecordColumn& column : options.columns) names.push_back(column.left);
   for (const auto& [name, words] : options.words)
     if (std::find(names.begin(), names.end(), name) == names.end())
-      fail_usage("--column-words", in_quotes(name), " is none of the columns ", in_quotes(join(names)), did_you_mean(name, names));
+      fail_usage("column_words", in_quotes(name), " is none of the columns ", in_quotes(join(names)), did_you_mean(name, names));
   return options;
 }
 
@@ -234,7 +233,7 @@ LEXFORMER_INLINE std::vector<std::string> record_texts(const RecordTable& table,
     if (at == table.columns.size()) fail_file(table.path, "there is no column ", in_quotes(name), did_you_mean(name, table.columns));
     for (const auto& [nested, what] : table.nested)
       if (nested == name)
-        fail_file(table.path, what, ", expected a text, a number, true, false or null; --columns names the columns to compare");
+        fail_file(table.path, what, ", expected a text, a number, true, false or null; `columns` names the columns to compare");
     const auto most = options.words.find(column.left);
     places.push_back({at, most == options.words.end() ? static_cast<std::size_t>(-1) : most->second});
   }

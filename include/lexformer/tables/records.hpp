@@ -93,7 +93,7 @@ LEXFORMER_INLINE bool RecordReader::next(Record& record) try {
     }
     if (fields_.size() != width_)
       fail_file(here(), "the row has ", RowReader::columns(fields_.size()), ", expected ", width_, " as in the header",
-                other_width(true, width_));
+                other_width(width_));
     record.id = std::move(fields_[id_place_]);
     record.values.clear();
     for (std::size_t i = 0; i < width_; ++i)
@@ -124,8 +124,8 @@ LEXFORMER_INLINE void RecordReader::read_header() {
       fail_file(here(), "two columns are called ", in_quotes(fields_[i]));
   id_place_ = static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), id_) - fields_.begin());
   if (id_place_ == width_) {
-    std::string advice = width_ == 1 ? other_separator(true) : "";
-    if (advice.empty()) advice = did_you_mean(id_, fields_) + "; --id names it";
+    std::string advice = width_ == 1 ? other_separator() : "";
+    if (advice.empty()) advice = did_you_mean(id_, fields_) + "; `id` names it";
     fail_file(here(), "there is no column ", in_quotes(id_), " (the ids) among ", in_quotes(join(fields_)), advice);
   }
   for (std::size_t i = 0; i < width_; ++i)
@@ -157,7 +157,7 @@ LEXFORMER_INLINE void RecordReader::read_object(Record& record) {
     record.values[place->second] = std::move(text);
   }
   if (!object.contains(id_))
-    fail_file(here(), "there is no key ", in_quotes(id_), " (the id)", did_you_mean(id_, keys_of(object)), "; --id names it");
+    fail_file(here(), "there is no key ", in_quotes(id_), " (the id)", did_you_mean(id_, keys_of(object)), "; `id` names it");
 }
 
 LEXFORMER_INLINE RecordTable read_records(const std::string& path, const std::string& id, Delimiter delimiter) {
@@ -173,7 +173,7 @@ LEXFORMER_INLINE RecordTable read_records(const std::string& path, const std::st
   table.columns = reader.columns();
   table.nested = reader.nested();
   table.id = unquoted_name(id);
-  if (table.records.empty()) fail_file(path, "the table has no records");
+  if (table.records.empty()) fail_file(path, "the table has no records", empty_pipe(path));
   if (table.columns.empty()) fail_file(path, "the records have ids and nothing else");
   for (Record& record : table.records) record.values.resize(table.columns.size());  // columns that came later
   return table;

@@ -88,7 +88,7 @@ void each_feature(std::string_view text, std::size_t n, Put&& put) {
     if (!word.empty() && n > 0) {
       word.insert(word.begin(), U' ');
       word += U' ';
-      for (std::size_t i = 0; i == 0 || i + n <= word.size(); ++i) put(std::u32string_view(word).substr(i, n));
+      for (std::size_t i = 0; i == 0 || (n <= word.size() && i <= word.size() - n); ++i) put(std::u32string_view(word).substr(i, n));
     } else if (!word.empty()) {
       for (std::size_t p = 0; p < pieces.size(); ++p)
         put(std::u32string_view(word).substr(pieces[p], (p + 1 < pieces.size() ? pieces[p + 1] : word.size()) - pieces[p]));

@@ -108,7 +108,7 @@ LEXFORMER_INLINE double jaccard_ngrams(std::u32string_view a, std::u32string_vie
   const auto ngrams = [n](std::u32string_view word) {
     const std::u32string marked = char32_t{0x110000} + std::u32string(word) + char32_t{0x110001};  // beyond Unicode
     std::vector<std::u32string> set;
-    for (std::size_t i = 0; i + n <= marked.size(); ++i) set.push_back(marked.substr(i, n));
+    for (std::size_t i = 0; n <= marked.size() && i <= marked.size() - n; ++i) set.push_back(marked.substr(i, n));
     std::sort(set.begin(), set.end());
     set.erase(std::unique(set.begin(), set.end()), set.end());
     return set;

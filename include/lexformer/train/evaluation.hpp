@@ -33,7 +33,8 @@ struct Evaluation {
   Json json() const;
   /// All fields, for a checkpoint.
   Json state() const;
-  static Evaluation from_json(const Json& json);
+  /// Errors (file): a field is missing or of another type. `where` names the file.
+  static Evaluation from_json(const Json& json, const std::string& where);
 };
 
 /// Labelled examples, and what messages and results call them: the name of their file.
@@ -189,7 +190,9 @@ LEXFORMER_INLINE Json Evaluation::json() const {
 }
 
 LEXFORMER_INLINE Json Evaluation::state() const { return {{"file", file}, {"metrics", metrics}, {"primary", primary}}; }
-LEXFORMER_INLINE Evaluation Evaluation::from_json(const Json& json) { return {json["file"], json["metrics"], json["primary"]}; }
+LEXFORMER_INLINE Evaluation Evaluation::from_json(const Json& json, const std::string& where) {
+  return read_json(where, [&] { return Evaluation{json.at("file"), json.at("metrics"), json.at("primary")}; });
+}
 
 LEXFORMER_INLINE std::vector<std::string> texts_of(const std::vector<PairExample>& examples, std::size_t texts) {
   std::vector<std::string> all;

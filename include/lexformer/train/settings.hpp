@@ -94,7 +94,8 @@ Result train_by_adamw(Task& task, Model& model, const TrainingSettings& settings
   result.settings = identity;
   run_training(task, optimizer, trainer_options(settings, run, steps_per_epoch(task.batches(), settings.accumulate)), result, frozen);
   if constexpr (requires { result.best; })
-    if (result.run.finished) result.best = decltype(result.best)::from_json(result.run.best);
+    if (result.run.finished)
+      result.best = decltype(result.best)::from_json(result.run.best, run.out + ": trainer_state.json: 'loop': 'best': 'state'");
   return result;
 }
 

@@ -70,12 +70,12 @@ LEXFORMER_INLINE WordImputer load_imputer(const std::string& path) {
     return WordImputer(std::move(model), size, checksum());
   };
   const std::string type = file.model_type();
-  if (type == "love") return imputer(Love<>(file));
-  if (type == "mimick") return imputer(Mimick<>(file));
-  if (type == "bos") return imputer(Bos<>(file));
-  if (type == "kvq_fh") return imputer(KvqFh<>(file));
+  if (type == "love") return imputer(Love<>::stored(file));
+  if (type == "mimick") return imputer(Mimick<>::stored(file));
+  if (type == "bos") return imputer(Bos<>::stored(file));
+  if (type == "kvq_fh") return imputer(KvqFh<>::stored(file));
   if (type == "edit_distance") {
-    EditDistance model(file);
+    auto model = with_stored_settings(file.path, [&] { return EditDistance(file); });
     const std::size_t size = model.known().dimension();
     return WordImputer(std::move(model), size, checksum());
   }
