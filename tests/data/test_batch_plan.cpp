@@ -123,3 +123,14 @@ TEST_CASE("batches of groups: whole groups in the order of their rows, the same 
   CHECK(epochs[0] != plan_batches(lengths, {.size = 16, .seed = 4, .groups = groups}));
   CHECK(test::error_message([&] { plan_batches(lengths, {.groups = {1, 2}}); }) == "plan_batches: 2 groups for 440 rows");
 }
+
+TEST_CASE("a batch size beyond all rows is one batch") {
+  const std::vector<std::size_t> lengths{3, 1, 2};
+  const std::size_t most = ~std::size_t{0};
+  CHECK(batches_of(3, most) == 1);
+  CHECK(batches_of(0, most) == 0);
+  CHECK(batches_of(6, 3) == 2);
+  CHECK(batches_of(7, 3) == 3);
+  CHECK(EpochBatches(lengths, {.size = most}).size() == 1);
+  CHECK(plan_batches(lengths, {.size = most}).size() == 1);
+}

@@ -158,7 +158,7 @@ TEST_CASE("activations go by HuggingFace's names") {
   CHECK(name_of(Activation::silu) == "silu");
   CHECK(error_message([] { parse_name<Activation>("mish", "activation"); }) ==
         "activation: 'mish' is not known; use one of: gelu, gelu_python, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, tanh, silu, swish, "
-        "quick_gelu");
+        "quick_gelu, identity, linear");
 }
 
 TEST_CASE("a linear layer in bfloat16 packs its weights for inference, and again after they changed") {

@@ -151,6 +151,14 @@ TEST_CASE("read_records: files, records of .jsonl that lack a column, empty tabl
   expect_file_error([&] { read_records(folder.path.string()); }, "is a folder");
 }
 
+TEST_CASE("records: a .jsonl whose values are nearly all empty is refused before it takes memory") {
+  std::string wide = "{\"id\": \"x\"", rows;
+  for (int i = 0; i < 5000; ++i) wide += cat(", \"c", i, "\": 1");
+  for (int i = 0; i < 1000; ++i) rows += cat("{\"id\": ", i, "}\n");
+  expect_file_error([&] { records(wide + "}\n" + rows, TableFormat::jsonl); },
+                    "5000 columns of 487 records are nearly all empty; write only the columns that are compared");
+}
+
 TEST_CASE("nested columns of .jsonl are refused if a text is made of them") {
   const TemporaryFolder folder;
   write_file_atomic(folder / "a.jsonl",

@@ -81,3 +81,11 @@ TEST_CASE("a vocabulary of tokens that collide under FNV-1a is as fast as any ot
   const Vocabulary v(tokens);
   for (std::size_t i = 0; i < tokens.size(); ++i) REQUIRE(v.id(tokens[i]) == static_cast<std::int32_t>(i));
 }
+
+TEST_CASE("a vocabulary that was moved from has no tokens") {
+  Vocabulary from({"[UNK]", "a"});
+  const Vocabulary to = std::move(from);
+  CHECK(to.id("a") == 1);
+  CHECK(!from.id("a"));  // NOLINT(bugprone-use-after-move)
+  CHECK(from.size() == 0);
+}

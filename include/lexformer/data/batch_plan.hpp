@@ -49,12 +49,15 @@ struct BatchPlan {
 /// with drop_last.
 std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan);
 
+/// The number of batches of `size` that hold all rows; size may be larger than any number of rows.
+constexpr std::size_t batches_of(std::size_t rows, std::size_t size) { return rows / size + (rows % size != 0 ? 1 : 0); }
+
 /// The batches of one epoch after the other. The batches of the epoch that was asked for last are kept.
 class EpochBatches {
  public:
   EpochBatches(std::span<const std::size_t> lengths, BatchPlan plan) : lengths_(lengths.begin(), lengths.end()), plan_(std::move(plan)) {}
   /// The number of batches in an epoch; the plan has neither groups nor drop_last.
-  std::size_t size() const { return (lengths_.size() + plan_.size - 1) / plan_.size; }
+  std::size_t size() const { return batches_of(lengths_.size(), plan_.size); }
   const std::vector<std::size_t>& rows(std::uint32_t epoch, std::size_t number) {
     if (rows_.empty() || plan_.epoch != epoch) {
       plan_.epoch = epoch;

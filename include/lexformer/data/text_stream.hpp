@@ -113,7 +113,7 @@ LEXFORMER_INLINE TextStream::TextStream(std::vector<std::string> files, TextStre
 }
 
 LEXFORMER_INLINE std::size_t TextStream::batches(std::size_t size) const {
-  const auto in_block = [size](std::uint64_t documents) { return static_cast<std::size_t>((documents + size - 1) / size); };
+  const auto in_block = [size](std::uint64_t documents) { return batches_of(static_cast<std::size_t>(documents), size); };
   return (blocks() - 1) * in_block(options_.block) + in_block(documents_ - (blocks() - 1) * options_.block);
 }
 

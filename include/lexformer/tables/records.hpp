@@ -41,6 +41,8 @@ class RecordReader : private RowReader {
   const std::vector<std::pair<std::string, std::string>>& nested() const { return nested_; }
 
  private:
+  static constexpr std::size_t most_empty = std::size_t{1} << 20;  // values beyond 16 for each byte of .jsonl
+
   void read_header();
   void read_object(Record& record);
 
@@ -49,6 +51,7 @@ class RecordReader : private RowReader {
   std::unordered_map<std::string, std::size_t, SeededHash> lines_, keys_;  // line of each id; place of each key of .jsonl
   std::vector<std::pair<std::string, std::string>> nested_;
   std::size_t width_ = 0, id_place_ = 0;  // of a row with a header
+  std::size_t objects_ = 0, bytes_ = 0;   // read of .jsonl
 };
 
 /// All records of a file. Every record has a value for every column.
@@ -156,6 +159,11 @@ LEXFORMER_INLINE void RecordReader::read_object(Record& record) {
     }
     record.values[place->second] = std::move(text);
   }
+  // Every record gets a value for every column: few bytes could ask for gigabytes.
+  ++objects_;
+  bytes_ += text_.size();
+  if (objects_ * columns_.size() > most_empty + 16 * bytes_)
+    fail_file(here(), columns_.size(), " columns of ", objects_, " records are nearly all empty; write only the columns that are compared");
   if (!object.contains(id_))
     fail_file(here(), "there is no key ", in_quotes(id_), " (the id)", did_you_mean(id_, keys_of(object)), "; `id` names it");
 }

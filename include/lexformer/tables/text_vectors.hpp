@@ -158,7 +158,10 @@ LEXFORMER_INLINE TextVectors::TextVectors(std::span<const std::string> left, std
     }
   });
 
-  std::unordered_map<std::uint64_t, std::uint32_t, SeededHash> frequency;
+  struct Neighbours : SeededHash {  // n-grams that differ in their last letter stay near each other, as in a cache they should
+    std::size_t operator()(std::uint64_t key) const noexcept { return SeededHash::operator()(key >> 6) + (key & 63); }
+  };
+  std::unordered_map<std::uint64_t, std::uint32_t, Neighbours> frequency;
   starts_.assign(1, 0);
   for (const auto& text : counts) {
     for (const Count& c : text) ++frequency[c.key];

@@ -49,7 +49,9 @@ class Vocabulary {
 
   /// The id of the token head + tail, or -1, given the hash of the concatenation; for longest-match loops. Hashes are computed byte by
   /// byte: h <- (h xor byte) * key.
-  std::int32_t find(std::uint64_t hash, std::string_view head, std::string_view tail) const { return slots_[slot_of(hash, head, tail)].id; }
+  std::int32_t find(std::uint64_t hash, std::string_view head, std::string_view tail) const {
+    return slots_.empty() ? -1 : slots_[slot_of(hash, head, tail)].id;  // empty: moved from
+  }
   static constexpr std::uint64_t hash_start = 0xCBF29CE484222325u;
   static std::uint64_t hash_append(std::uint64_t hash, std::string_view bytes);
   /// Length of the longest token in bytes.

@@ -24,8 +24,7 @@ class PairBatches {
               std::vector<std::size_t> groups = {})
       : data_(data), plan_{.size = size, .seed = data.options().seed, .order = order, .groups = std::move(groups)} {
     if (size == 0) fail_usage("PairBatches", "a batch has at least one pair");
-    batches_ = plan_.groups.empty() ? data_.size() / size + (data_.size() % size != 0 ? 1 : 0)
-                                    : plan_batches(std::vector<std::size_t>(data_.size()), plan_).size();
+    batches_ = plan_.groups.empty() ? batches_of(data_.size(), size) : plan_batches(std::vector<std::size_t>(data_.size()), plan_).size();
   }
   /// The number of batches in an epoch.
   std::size_t batches() const { return batches_; }
