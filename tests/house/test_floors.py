@@ -55,7 +55,7 @@ FORBIDDEN = {
         "depends on the locale",
     r"\bstd::(format|source_location|expected|mdspan)\b|\bviews::": "not on g++ 12 and clang 14",
     r"\busing\s+namespace\b": "no using-directives in headers",
-    r"\bstd::unordered_(map|set)<(?!.*\b(SeededHash|void\*|double)\b)(?!const void\*)": "an unordered container of keys from files needs SeededHash (core/hash.hpp)",
+    r"\bstd::unordered_(map|set)<(?!.*\b(\w*SeededHash|void\*|double)\b)(?!const void\*)": "an unordered container of keys from files needs SeededHash (core/hash.hpp)",
 }
 FORBIDDEN_HEADERS = {"iostream", "cassert", "assert.h", "format", "source_location", "expected", "regex", "locale", "cctype"}
 MANY_LINES = 400

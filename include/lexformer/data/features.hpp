@@ -26,8 +26,8 @@ using FeatureMaker = std::function<void(std::span<const Encoding>, Batch&)>;
 /// Each encoding is processed independently, so the number of threads does not affect the result.
 FeatureMaker lexical_feature(const LexicalOptions& options, std::string name = "lexical");
 
-/// Merges the examples of a batch into one table of levels: the distinct levels of all examples, ascending. Codes are those of the
-/// matrices, concatenated.
+/// Merges the examples of a batch into one table of levels: the distinct levels of all examples, ascending. The codes of
+/// all matrices follow each other.
 /// With LexicalOptions.levels = n it always has the n levels k / (n - 1), and code k = level k.
 /// Errors: a matrix does not have size * size codes, a code is out of range, or there are more than 65,536 distinct levels.
 Codes merge(std::span<const LexicalMatrix> matrices);

@@ -136,6 +136,13 @@ LEXFORMER_INLINE std::uint64_t TextFeatures::key(std::u32string_view feature) {
   return (packed ^ packed >> 33) | std::uint64_t{1} << 63;
 }
 
+namespace detail {
+/// Keys that differ in their last letter stay near each other in memory.
+struct FeatureSeededHash {
+  std::size_t operator()(std::uint64_t key) const noexcept { return SeededHash()(key >> 6) + (key & 63); }
+};
+}  // namespace detail
+
 LEXFORMER_INLINE TextVectors::TextVectors(std::span<const std::string> left, std::span<const std::string> right, TextFeatures features) {
   struct Count {
     std::uint64_t key;
@@ -158,25 +165,20 @@ LEXFORMER_INLINE TextVectors::TextVectors(std::span<const std::string> left, std
     }
   });
 
-  struct Neighbours : SeededHash {  // n-grams that differ in their last letter stay near each other, as in a cache they should
-    std::size_t operator()(std::uint64_t key) const noexcept { return SeededHash::operator()(key >> 6) + (key & 63); }
-  };
-  std::unordered_map<std::uint64_t, std::uint32_t, Neighbours> frequency;
+  std::unordered_map<std::uint64_t, std::uint32_t, detail::FeatureSeededHash> frequency;
   starts_.assign(1, 0);
   for (const auto& text : counts) {
     for (const Count& c : text) ++frequency[c.key];
     starts_.push_back(starts_.back() + text.size());
   }
-  for (const auto& entry : frequency) keys_.push_back(entry.first);
-  std::sort(keys_.begin(), keys_.end(), [&](std::uint64_t a, std::uint64_t b) {
-    const auto of_a = frequency.find(a)->second, of_b = frequency.find(b)->second;
-    return of_a != of_b ? of_a < of_b : a < b;
-  });
-  std::vector<double> inverse(keys_.size());
-  for (std::size_t f = 0; f < keys_.size(); ++f) {
-    std::uint32_t& entry = frequency.find(keys_[f])->second;
-    inverse[f] = 1 + std::log((1 + static_cast<double>(texts)) / (1 + static_cast<double>(entry)));
-    entry = static_cast<std::uint32_t>(f);  // from now on the number of the feature
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> order;  // how many texts have a feature, and its key
+  for (const auto& [key, count] : frequency) order.emplace_back(count, key);
+  std::sort(order.begin(), order.end());
+  std::vector<double> inverse;
+  for (const auto& [count, key] : order) {
+    inverse.push_back(1 + std::log((1 + static_cast<double>(texts)) / (1 + static_cast<double>(count))));
+    frequency.find(key)->second = static_cast<std::uint32_t>(keys_.size());  // from now on the number of the feature
+    keys_.push_back(key);
   }
 
   components_.resize(starts_.back());

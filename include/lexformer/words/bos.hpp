@@ -105,6 +105,7 @@ LEXFORMER_INLINE BosRows::BosRows(const BosOptions& options, std::vector<std::st
 
 LEXFORMER_INLINE BosRows::BosRows(const ModelFile& file) {
   detail::read_word_model(file, "bos", [&](OptionVisitor& v) { options_.visit(v); });
+  of(options_);  // checks them
   if (options_.buckets == 0) known_ = detail::require_vocabulary(file, "lexformer.substrings");
   const std::vector<ExpectedTensor> tables{{"bos.substrings", {size(), options_.size}}};
   require_tensors(file.tensors, tables, file.path);  // before memory is allocated

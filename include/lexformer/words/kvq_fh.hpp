@@ -126,6 +126,7 @@ LEXFORMER_INLINE KvqFhSubstrings::KvqFhSubstrings(std::span<const std::string> w
 
 LEXFORMER_INLINE KvqFhSubstrings::KvqFhSubstrings(const ModelFile& file) {
   detail::read_word_model(file, "kvq_fh", [&](OptionVisitor& v) { options_.visit(v); });
+  of(options_);  // checks them
   known_ = detail::require_vocabulary(file, "lexformer.substrings");
   const std::vector<ExpectedTensor> tables{{"kvq_fh.substrings.weight", {options_.rows, options_.size}}};
   require_tensors(file.tensors, tables, file.path);  // before memory is allocated
