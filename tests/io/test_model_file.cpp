@@ -361,7 +361,7 @@ TEST_CASE("ModelFile: the modules of a sentence-transformers folder") {
   write(folder / "sentence_bert_config.json", R"({"max_seq_length": 64})");
   CHECK(settings()["max_length"] == 64u);
 
-  folder.refused(last, R"({"activation_function": "x.Softmax"})", "'x.Softmax' is not supported; Tanh, Identity, ReLU and GELU are");
+  folder.refused(last, R"({"activation_function": "x.Softmax"})", "'x.Softmax' is not supported; Tanh, Identity, ReLU, GELU and SiLU are");
   folder.refused(last, R"({"activation_function": "x.Tanh", "module_output_name": "token_embeddings"})",
                  "'module_output_name' is 'token_embeddings', which is not supported; expected \"sentence_embedding\"");
   folder.refused("2_Dense/config.json", R"({"activation_function": "x.Tanh", "bias": false})",

@@ -727,7 +727,7 @@ class Convert(unittest.TestCase):
         self.assertEqual((again, json.loads(metadata["lexformer.config"])["lexformer"]), (tensors, settings))
         os.remove(self.target)
         self.put("3_Dense/config.json", json.dumps(dict(last, activation_function="x.Softmax")))
-        self.refused("'x.Softmax' is not supported; Tanh, Identity, ReLU and GELU are")
+        self.refused("'x.Softmax' is not supported; Tanh, Identity, ReLU, GELU and SiLU are")
         self.put("3_Dense/config.json", json.dumps(dict(last, module_output_name="token_embeddings")))
         self.refused("'module_output_name' is 'token_embeddings', which is not supported; expected \"sentence_embedding\"")
         self.put("3_Dense/config.json", json.dumps(last))

@@ -30,7 +30,7 @@ def sentence_files(ours, tensors, width, longest, where):
         kind = next((key for key, value in DENSE_ACTIVATIONS.items() if value == name), None)
         parts = {"linear." + part: tensors.get("lexformer.dense.%d.%s" % (number, part)) for part in ("weight", "bias")}
         check(kind and None not in parts.values() and len(parts["linear.weight"].shape) == 2, where,
-              "'dense' names %s, which is no activation or has no tensors" % shown(name))
+              "'dense' names %s, which is no activation of sentence-transformers or has no tensors" % shown(name))
         place = "%d_Dense/" % len(kinds)
         rows, columns = parts["linear.weight"].shape
         files[place + "config.json"] = dict(in_features=columns, out_features=rows, bias=True, activation_function="torch.nn.modules.%s.%s" % (

@@ -9,7 +9,7 @@ from .json_values import get, is_size, read_json
 from .tensor import WIDTHS, Tensor
 from .weights import is_plain_name, read_weights, weights_of
 
-DENSE_ACTIVATIONS = {"Tanh": "tanh", "Identity": "identity", "ReLU": "relu", "GELU": "gelu"}
+DENSE_ACTIVATIONS = {"Tanh": "tanh", "Identity": "identity", "ReLU": "relu", "GELU": "gelu", "SiLU": "silu"}
 
 
 def read_dense(folder, number):
@@ -18,7 +18,7 @@ def read_dense(folder, number):
     config = read_keys(path, "Dense")
     name = get(config, "activation_function", str, path, "")
     kind = name.rsplit(".", 1)[-1]
-    check(kind in DENSE_ACTIVATIONS, path, "the activation function %s is not supported; Tanh, Identity, ReLU and GELU are" % shown(name))
+    check(kind in DENSE_ACTIVATIONS, path, "the activation function %s is not supported; Tanh, Identity, ReLU, GELU and SiLU are" % shown(name))
     tensors, _ = read_weights(weights)
     weight = tensors.get("linear.weight")
     check(weight is not None and len(weight.shape) == 2, weights, "there is no matrix 'linear.weight'")

@@ -24,7 +24,7 @@ struct SeededHash {
 
  private:
   struct Keys {
-    std::uint64_t words[3];
+    std::uint64_t words[3] = {};
     Keys();
     std::uint64_t operator[](std::size_t i) const { return words[i]; }
   };
@@ -48,7 +48,7 @@ inline const SeededHash::Keys SeededHash::keys;
 
 namespace lexformer {
 
-LEXFORMER_INLINE SeededHash::Keys::Keys() : words{} {
+LEXFORMER_INLINE SeededHash::Keys::Keys() {
   std::random_device random;
   for (std::uint64_t& word : words) word = std::uint64_t{random()} << 32 | random();
 }

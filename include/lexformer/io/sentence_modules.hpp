@@ -31,7 +31,10 @@ std::size_t read_text_length(const std::filesystem::path& transformer);
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/folder_keys.hpp"
@@ -73,8 +76,11 @@ LEXFORMER_INLINE std::string read_dense(const std::filesystem::path& folder, std
   const Json config = parse_json(read_file(here), here);
   check_keys(config, "Dense", here);
   const std::string name = get_string(config, "activation_function", here), kind = name.substr(name.rfind('.') + 1);
-  if (kind != "Tanh" && kind != "Identity" && kind != "ReLU" && kind != "GELU")
-    fail_file(here, "the activation function ", in_quotes(name), " is not supported; Tanh, Identity, ReLU and GELU are");
+  constexpr std::pair<const char*, const char*> activations[] = {
+      {"Tanh", "tanh"}, {"Identity", "identity"}, {"ReLU", "relu"}, {"GELU", "gelu"}, {"SiLU", "silu"}};
+  const auto activation = std::find_if(std::begin(activations), std::end(activations), [&](const auto& a) { return a.first == kind; });
+  if (activation == std::end(activations))
+    fail_file(here, "the activation function ", in_quotes(name), " is not supported; Tanh, Identity, ReLU, GELU and SiLU are");
   TensorFile found = TensorFile::read(weights, options);
   found.metadata.clear();
   if (!found.contains("linear.weight") || found.shape("linear.weight").rank() != 2)
@@ -87,7 +93,7 @@ LEXFORMER_INLINE std::string read_dense(const std::filesystem::path& folder, std
     found.set("linear.bias", Tensor<float>::zeros({found.shape("linear.weight")[0]}));
   for (const char* part : {"weight", "bias"}) found.rename(cat("linear.", part), cat("lexformer.dense.", number, ".", part));
   tensors.merge(found);
-  return kind == "Tanh" ? "tanh" : kind == "ReLU" ? "relu" : kind == "GELU" ? "gelu" : "identity";
+  return activation->second;
 }
 
 /// The name of the similarity. Refuses a prompt that sentence-transformers puts before each text.
