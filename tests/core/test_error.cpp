@@ -9,6 +9,14 @@
 
 using namespace lexformer;
 
+TEST_CASE("in_quotes: printable UTF-8 stays, other bytes become ?, 80 bytes at most") {
+  CHECK(in_quotes("caf\xC3\xA9") == "'caf\xC3\xA9'");
+  CHECK(in_quotes("a\nb\x1B\xFF\xE2\x80\xAE") == "'a?b" + std::string(5, '?') + "'");
+  CHECK(in_quotes(std::string(80, 'a')) == "'" + std::string(80, 'a') + "'");
+  CHECK(in_quotes(std::string(81, 'a')) == "'" + std::string(80, 'a') + "...'");
+  CHECK(in_quotes(std::string(79, 'a') + "\xC3\xA9") == "'" + std::string(79, 'a') + "...'");  // no part of a character
+}
+
 TEST_CASE("one_line: text stays, what changes a terminal or a line is escaped") {
   CHECK(one_line("") == "");
   CHECK(one_line("a b\\c 'd' ~") == "a b\\c 'd' ~");

@@ -21,14 +21,15 @@ inline void require(bool holds, const char* what) {
   std::abort();
 }
 
-/// Runs body. It may throw only an Error whose message is one line of printable ASCII. Returns true if it did not throw.
+/// Runs body. It may throw only an Error whose message is one line of printable UTF-8. Returns true if it did not throw.
 template <class Body>
 bool accepts(Body&& body) {
   try {
     body();
     return true;
   } catch (const lexformer::Error& error) {
-    for (const char c : std::string_view(error.what())) require(c >= 0x20 && c < 0x7F, "the message is no line of printable ASCII");
+    const std::string_view text = error.what();
+    require(lexformer::one_line(text, text.size()) == text, "the message is not one line of printable UTF-8");
     return false;
   }
 }

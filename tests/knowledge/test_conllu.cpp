@@ -89,6 +89,8 @@ TEST_CASE("conllu: words of a multiword token have its characters, unless the te
   const auto refused = [](const std::string& text, const std::string& message) { expect_file_error([&] { parse(text); }, message); };
   refused(du + word(1, "a", 0, "root"), "f: line 1: the multiword token is 3-4, expected 1 and the index of a later word");
   refused("1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n" + word(1, "a", 0, "root"), "the sentence ends within the multiword token 'ab'");
+  refused("1-1\tab\t_\t_\t_\t_\t_\t_\t_\t_\n" + word(1, "a", 0, "root"), "f: line 1: the multiword token is 1-1, expected 1");
+  refused("1-2\t\t_\t_\t_\t_\t_\t_\t_\t_\n" + word(1, "a", 0, "root") + word(2, "b", 1, "x"), "f: line 1: the form (column 2) is empty");
 }
 
 TEST_CASE("conllu: a text without words leaves nothing to the next; a byte order mark is skipped") {

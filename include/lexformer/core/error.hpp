@@ -92,11 +92,17 @@ std::string cat(const Parts&... parts) {
   return out.str();
 }
 
-/// Quotes untrusted text for a message: '...', at most 80 bytes, other than printable ASCII replaced by '?'.
+/// Quotes untrusted text for a message: '...', at most 80 bytes. Bytes that are not printable UTF-8 are replaced by '?'.
 inline std::string in_quotes(std::string_view text) {
   std::string out = "'";
-  for (const char c : text.substr(0, 80)) out += c >= 0x20 && c < 0x7F ? c : '?';
-  return out + (text.size() > 80 ? "...'" : "'");
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t bytes = detail::printable_bytes(text.substr(at, 4)), used = bytes == 0 ? 1 : bytes;
+    if (at + used > 80) break;
+    out += bytes == 0 ? "?" : text.substr(at, bytes);
+    at += used;
+  }
+  return out + (at < text.size() ? "...'" : "'");
 }
 
 /// Concatenates a list of strings with a separator: "a, b, c".

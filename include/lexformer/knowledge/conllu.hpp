@@ -116,8 +116,9 @@ class ConlluReader {
     if (const std::size_t dash = columns[0].find('-'); dash != columns[0].npos) {
       token_begin_ = number(columns[0].substr(0, dash), "the index (column 1)");
       token_end_ = number(columns[0].substr(dash + 1), "the index (column 1)");
-      if (token_begin_ != words_.size() + 1 || token_end_ < token_begin_)
+      if (token_begin_ != words_.size() + 1 || token_end_ <= token_begin_)
         fail_file(here(number_), "the multiword token is ", columns[0], ", expected ", words_.size() + 1, " and the index of a later word");
+      if (columns[1].empty()) fail_file(here(number_), "the form (column 2) is empty");
       token_ = columns[1];
       joined_ += token_ + (space_after ? " " : "");
       return;
