@@ -2,6 +2,7 @@
 // Shared by the commands: tables, signals.
 #pragma once
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -28,6 +29,14 @@ inline std::optional<std::size_t> whole_number(std::string_view text) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+/// Progress on standard error. log_seconds: between lines where it is not a terminal.
+inline lx::ProgressOptions progress_options(lx::ProgressMode mode, double log_seconds) {
+  lx::ProgressOptions options{.mode = mode, .is_terminal = isatty(2) != 0, .log_seconds = log_seconds};
+  winsize size{};
+  if (options.is_terminal && ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) options.columns = size.ws_col;
+  return options;
 }
 
 /// The formats that are written: .csv and .jsonl.

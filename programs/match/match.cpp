@@ -28,10 +28,11 @@ class Match final : public program::Command {
     std::optional<lx::LabelledPairs> labelled;
     if (!o_.decision.validation.empty()) labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()));
     settings.candidates = o_.candidates.load();
-    program::MatchProgress progress(std::cerr, !o_.quiet, isatty(2) != 0);
+    lx::Progress progress(std::cerr, program::progress_options(o_.quiet ? lx::ProgressMode::none : lx::ProgressMode::automatic, 10));
     const lx::MatchStream stream(
         *records, model.get(), labelled ? &*labelled : nullptr, settings,
-        {.note = [&](const std::string& text) { progress.note(text); }, .searching = [&](double done) { progress.searching(done); }});
+        {.note = [&](const std::string& text) { note(progress, text); },
+         .searching = [&](double done) { progress.update(lx::cat("candidates ", static_cast<int>(100 * done), "%")); }});
     const program::MatchWriter writer(o_, *records, stream.decisions(), model.get());
     file.begin(o_.identity(stream));
     if (file.bytes() == 0 && file.done() == 0) file.append(writer.header(), 0);
@@ -39,25 +40,30 @@ class Match final : public program::Command {
   }
 
  private:
+  void note(lx::Progress& progress, const std::string& text) const {
+    if (!o_.quiet) progress.note(text);
+  }
   /// Writes the rows that the file lacks. Interrupted, it leaves a file that can be resumed.
-  int write(const lx::MatchStream& stream, const program::MatchWriter& writer, program::PartFile& file, program::MatchProgress& progress) {
+  int write(const lx::MatchStream& stream, const program::MatchWriter& writer, program::PartFile& file, lx::Progress& progress) {
     constexpr std::size_t chunk = 512;  // pairs that are written at once, or more
     const std::size_t rows = stream.rows(), pairs = stream.pairs_before(rows);
-    progress.scoring(pairs, rows, stream.pairs_before(std::min(file.done(), rows)), file.done());
+    const program::MatchProgress lines{pairs, rows, stream.pairs_before(std::min(file.done(), rows))};
+    if (file.done() > 0) note(progress, lx::cat(file.done(), " of ", rows, " left records are done already"));
     program::catch_signals();
     std::size_t matches = 0;
     for (std::size_t next = file.done(); next < rows;) {
-      program::StringWriter lines;
+      program::StringWriter text;
       const std::size_t first = stream.pairs_before(next);
       do {
-        matches += writer.write(lines, stream.row(next++));
-        progress.scored(stream.pairs_before(next), next);
+        matches += writer.write(text, stream.row(next++));
+        progress.update(lines.scored(stream.pairs_before(next), next));
       } while (next < rows && program::interrupted == 0 && stream.pairs_before(next) - first < chunk);
-      file.append(lines.str(), next);
-      if (program::interrupted != 0 && next < rows) return progress.interrupted(next, o_.out);
+      file.append(text.str(), next);
+      if (program::interrupted != 0 && next < rows) return lines.interrupted(progress, next, o_.out);
     }
     file.finish();
-    progress.finished(matches, stream.decisions().threshold, o_.out, o_.resume);
+    progress.end();
+    note(progress, lines.finished(matches, stream.decisions().threshold, o_.out, o_.resume));
     return 0;
   }
 

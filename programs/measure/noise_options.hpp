@@ -3,6 +3,7 @@
 #pragma once
 
 #include <lexformer/io/json.hpp>
+#include <lexformer/metrics/bootstrap.hpp>
 
 #include "cli/typo_flags.hpp"
 

@@ -41,13 +41,13 @@ class RobustnessCommand final : public program::Command {
     noise_.finish();
     const std::string results = out_ + "/robustness.json";
 
-    const double start = lx::Progress::steady_seconds();
+    const double start = lx::steady_seconds();
     std::size_t done = 0;
     const auto step = [&](const std::string& name, lx::TypoMode source) {
       const std::size_t whole = models.size() * noise_.sources.size();
       if (!quiet_) {
         std::cerr << name << ": " << lx::name_of(source) << ", " << done + 1 << " of " << whole;
-        const double each = (lx::Progress::steady_seconds() - start) / static_cast<double>(std::max<std::size_t>(done, 1));
+        const double each = (lx::steady_seconds() - start) / static_cast<double>(std::max<std::size_t>(done, 1));
         if (done > 0) std::cerr << ", ETA " << lx::format_duration(each * static_cast<double>(whole - done));
         std::cerr << std::endl;
       }

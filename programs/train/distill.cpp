@@ -15,8 +15,8 @@ void for_each_block(const std::string& path, const std::string& what, Use&& use)
   constexpr std::size_t block = 4096;
   lx::LineReader reader(path);
   const std::uint64_t bytes = std::filesystem::file_size(path);
-  const double start = lx::Progress::steady_seconds();
-  double last = start;
+  lx::Progress progress(std::cerr, {.mode = lx::ProgressMode::log, .log_seconds = 10});
+  const double start = lx::steady_seconds();
   std::vector<std::string> texts;
   std::string line;
   for (bool more = true; more;) {
@@ -25,13 +25,11 @@ void for_each_block(const std::string& path, const std::string& what, Use&& use)
     if (texts.empty() || (more && texts.size() < block)) continue;
     use(std::span<const std::string>(texts));
     texts.clear();
-    const double now = lx::Progress::steady_seconds();
-    if (now - last < 10 || reader.offset() >= bytes) continue;
     const double share = static_cast<double>(reader.offset()) / static_cast<double>(bytes);
-    std::cerr << what << ": " << static_cast<int>(100 * share) << "%  ETA " << lx::format_duration((now - start) * (1 - share) / share)
-              << "\n";
-    last = now;
+    progress.update(lx::cat(what, ": ", static_cast<int>(100 * share), "%  ETA ",
+                            lx::format_duration((lx::steady_seconds() - start) * (1 - share) / share)));
   }
+  progress.end();
 }
 
 class Distill final : public program::Command {

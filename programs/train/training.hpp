@@ -23,9 +23,8 @@ void report_tensors(const std::string& path, const Model& model) {
 /// A run in a folder, with its progress on standard error, until a signal. samples: the name of a batch's items.
 inline lx::TrainingRun run_of(const RunOptions& o, const lx::TrainingSettings& settings, const std::string& out, std::string samples) {
   lx::TrainingRun run{.out = out, .resume = o.resume};
-  run.hooks = lx::progress_hooks(
-      std::cerr,
-      {.mode = o.progress, .is_terminal = isatty(2) != 0, .logging_steps = settings.logging_steps, .samples = std::move(samples)});
+  run.hooks = lx::progress_hooks(std::cerr, progress_options(o.progress, 30),
+                                 {.logging_steps = settings.logging_steps, .samples = std::move(samples)});
   if (o.quiet) run.hooks.on_evaluation = {};
   run.hooks.control = [] { return lx::Control{.stop = interrupted != 0}; };
   return run;

@@ -6,7 +6,6 @@
 #include <iomanip>
 
 #include "cli/records.hpp"
-#include "cli/status_line.hpp"
 #include "cli/trained_model.hpp"
 
 namespace lx = lexformer;
@@ -60,16 +59,16 @@ class ScorePairs final : public program::Command {
     std::cout << std::setprecision(9);
     bool header = !table_.keep.empty() || table_.records;
     const bool shown = isatty(2) != 0 && isatty(1) == 0;  // scores on a terminal need no other sign of life
-    program::StatusLine line(std::cerr, shown, true);
-    const double start = lx::Progress::steady_seconds();
+    lx::Progress progress(std::cerr, program::progress_options(shown ? lx::ProgressMode::bar : lx::ProgressMode::none, 0));
+    const double start = lx::steady_seconds();
     std::size_t scored = 0, read = 0;
     const auto show = [&](std::size_t done) {
       scored += done;
       if (!shown) return;
-      const double rate = static_cast<double>(scored) / std::max(lx::Progress::steady_seconds() - start, 1e-9);
+      const double rate = static_cast<double>(scored) / std::max(lx::steady_seconds() - start, 1e-9);
       const double part = part_read(), left = part > 0 ? static_cast<double>(read) / part - static_cast<double>(scored) : 0;
-      line.show(lx::cat(scored, " scored  ", std::fixed, std::setprecision(1), rate, table_.texts == 1 ? " texts/s" : " pairs/s",
-                        left > 0 ? "  ETA " + lx::format_duration(left / rate) : ""));
+      progress.update(
+          lx::cat(scored, " scored  ", lx::format_rate(rate, table_.texts == 1 ? "texts" : "pairs", left > 0 ? left / rate : -1)));
     };
     for (bool more = true; more;) {
       std::vector<lx::PairExample> examples;

@@ -28,38 +28,56 @@ struct Stage {
 
 }  // namespace
 
-TEST_CASE("not a terminal: plain lines every logging_steps, and after 30 seconds") {
+TEST_CASE("hooks, not a terminal: plain lines every logging_steps, and after 30 seconds") {
   Stage stage;
-  Progress progress(stage.out, {.total_steps = 200, .logging_steps = 10}, stage.clock());
+  const auto hooks = progress_hooks(stage.out, {}, {.logging_steps = 10}, stage.clock());
+  hooks.on_note("before the run");
+  CHECK(stage.take() == "before the run\n");
+  hooks.on_begin(0, 200);
   for (std::size_t step = 1; step <= 20; ++step) {
     stage.now += 0.5;
-    progress.update({.step = step, .samples = 32, .loss = 0.5, .lr = 5e-5});
+    hooks.on_step({.step = step, .samples = 32, .loss = 0.5, .lr = 5e-5});
   }
   CHECK(stage.take() ==
         "  5%  step 10/200  loss 0.5000  lr 5.00e-05  64.0 pairs/s  ETA 1:35\n"
         " 10%  step 20/200  loss 0.5000  lr 5.00e-05  64.0 pairs/s  ETA 1:30\n");
   stage.now += 29.9;
-  progress.update({.step = 21});
+  hooks.on_step({.step = 21});
   CHECK(stage.take().empty());
   stage.now += 0.1;
-  progress.update({.step = 22, .loss = std::nan("")});
+  hooks.on_step({.step = 22, .loss = std::nan("")});
   CHECK(stage.take().find("step 22/200  loss nan") != std::string::npos);
-  progress.note("saved");
+  hooks.on_note("saved");
   CHECK(stage.take() == "saved\n");
-  progress.update({.step = 23});
-  progress.finish();
+  hooks.on_evaluation({.step = 22, .epochs = 1, .measurement = {.text = "f1 81.2"}, .best = true});
+  CHECK(stage.take() == "epoch 1  step 22  f1 81.2  (best so far)\n");
+  hooks.on_step({.step = 23});
+  hooks.on_end();
   CHECK(stage.take().find("step 23/200") != std::string::npos);
-  progress.finish();
+  hooks.on_end();
   CHECK(stage.take().empty());
+}
+
+TEST_CASE("hooks: ETA of a resumed run counts from where it began; without a total there is none") {
+  Stage stage;
+  const auto hooks = progress_hooks(stage.out, {}, {.logging_steps = 1, .samples = "texts"}, stage.clock());
+  hooks.on_begin(90, 100);
+  stage.now += 2;
+  hooks.on_step({.step = 91, .samples = 8});
+  CHECK(stage.take().ends_with("4.0 texts/s  ETA 0:18\n"));
+  hooks.on_begin(0, 0);
+  stage.now += 2;
+  hooks.on_step({.step = 1, .samples = 8});
+  CHECK(stage.take() == "step 1  loss 0.0000  lr 0.00e+00  4.0 texts/s\n");
 }
 
 TEST_CASE("a terminal: one line, redrawn at most ten times a second, cut to the width") {
   Stage stage;
   {
-    Progress progress(stage.out, {.is_terminal = true, .columns = 40, .total_steps = 1000}, stage.clock());
+    Progress progress(stage.out, {.is_terminal = true, .columns = 40}, stage.clock());
     for (std::size_t step = 1; step <= 100; ++step) {
       stage.now += 0.01;
-      progress.update({.step = step, .samples = 1, .loss = step < 50 ? 1000.0 : 1.0});
+      progress.update(cat("step ", step, std::string(step < 50 ? 60 : 50, '.')));
     }
     const std::string drawn = stage.take();
     CHECK(std::count(drawn.begin(), drawn.end(), '\r') == 10);
@@ -69,34 +87,43 @@ TEST_CASE("a terminal: one line, redrawn at most ten times a second, cut to the 
     for (std::string line; std::getline(lines, line, '\r');) CHECK(line.size() <= 39);
     progress.note("f1 0.81");
     CHECK(stage.take() == "\r" + std::string(39, ' ') + "\rf1 0.81\n");
-    progress.update({.step = 101});
-    CHECK(stage.take().starts_with("\r 10%  step 101/1000"));
+    progress.update("step 101");
+    CHECK(stage.take() == "\rstep 101");
   }
   CHECK(stage.take() == "\n");  // an error message after it starts on a new line
 }
 
-TEST_CASE("a shorter line covers a longer one") {
+TEST_CASE("a shorter line covers a longer one; end drops a state that is not shown, the destructor shows it") {
   Stage stage;
-  Progress progress(stage.out, {.mode = ProgressMode::bar, .redraw_seconds = 0}, stage.clock());
-  progress.update({.step = 1, .loss = 123456.0});
-  const auto first = stage.take().size();
-  progress.update({.step = 2, .loss = 1.0});
-  CHECK(stage.take().size() == first);
+  {
+    Progress progress(stage.out, {.mode = ProgressMode::bar, .redraw_seconds = 1}, stage.clock());
+    progress.update("a long state");
+    CHECK(stage.take() == "\ra long state");
+    stage.now += 1;
+    progress.update("short");
+    CHECK(stage.take() == "\rshort       ");
+    progress.update("dropped");
+    progress.end();
+    CHECK(stage.take() == "\n");
+    progress.update("first");
+    progress.update("last");
+    stage.take();
+  }
+  CHECK(stage.take() == "\rlast \n");
 }
 
-TEST_CASE("none shows notes only; ETA of a resumed run counts from where it began") {
+TEST_CASE("none shows notes only; log shows what is due in any case") {
   Stage stage;
-  Progress none(stage.out, {.mode = ProgressMode::none, .is_terminal = true, .logging_steps = 1}, stage.clock());
-  none.update({.step = 1});
+  Progress none(stage.out, {.mode = ProgressMode::none, .is_terminal = true}, stage.clock());
+  none.update("1", true);
   none.finish();
   CHECK(stage.take().empty());
   none.note("done");
   CHECK(stage.take() == "done\n");
-
-  Progress resumed(stage.out, {.first_step = 90, .total_steps = 100, .logging_steps = 1}, stage.clock());
-  stage.now += 2;
-  resumed.update({.step = 91, .samples = 8});
-  CHECK(stage.take().find("4.0 pairs/s  ETA 0:18") != std::string::npos);
+  Progress log(stage.out, {.mode = ProgressMode::log, .is_terminal = true}, stage.clock());
+  log.update("1");
+  log.update("2", true);
+  CHECK(stage.take() == "2\n");
 }
 
 TEST_CASE("durations and modes") {

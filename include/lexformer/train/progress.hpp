@@ -28,68 +28,73 @@ struct ProgressOptions {
   ProgressMode mode = ProgressMode::automatic;  // automatic: bar on a terminal, else log
   bool is_terminal = false;                     // whether the stream is a terminal; the program calls isatty
   std::size_t columns = 80;                     // of the terminal; longer lines are truncated
-  std::size_t first_step = 0;                   // steps done by the run that this one resumes
-  std::size_t total_steps = 0;                  // 0: unknown, so there is no percentage and no ETA
-  std::size_t logging_steps = 0;                // log: a line every `logging_steps` steps; 0: by time only
   double log_seconds = 30.0;                    // log: seconds after which a line is due
   double redraw_seconds = 0.1;                  // bar: minimum seconds between redraws
-  std::string samples = "pairs";                // unit of the samples
 };
 
 /// Formats seconds as h:mm:ss, or as m:ss below an hour.
 std::string format_duration(double seconds);
 
-/// Writes lines like ` 42%  step 120/286  loss 0.3124  lr 4.20e-05  53.1 pairs/s  ETA 3:12`. Rate and ETA are averages since
-/// construction.
+/// Formats a rate, as `53.1 pairs/s  ETA 3:12`. seconds_left: below 0 without an ETA.
+std::string format_rate(double per_second, const std::string& unit, double seconds_left);
+
+/// Seconds since a fixed time.
+inline double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// The state of a long computation: a line that is redrawn on a terminal, or a line now and then.
 class Progress {
  public:
   /// `clock` returns seconds since any fixed time.
   explicit Progress(std::ostream& out, ProgressOptions options = {}, std::function<double()> clock = steady_seconds);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress();
+  ~Progress();  // finish()
 
-  void update(const StepReport& report);
+  /// Shows the state, unless the last one was shown a moment ago. due: in the mode log it is shown in any case.
+  void update(std::string text, bool due = false);
 
   /// Writes a separate line, above the progress line if there is one.
   void note(const std::string& text);
 
-  /// Shows the last step if it is not shown yet, and ends the redrawn line. More steps may follow.
+  /// Shows the last state if it is not shown yet, and ends the redrawn line. More may follow.
   void finish();
 
-  static double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+  /// Ends the redrawn line. A state that is not shown is dropped.
+  void end();
 
  private:
-  void show(double now);
-
-  std::string line(double now) const;
-
-  void erase();
+  void show();
 
   std::ostream& out_;
   ProgressOptions options_;
   std::function<double()> clock_;
-  double start_, last_;  // last_: time of the last output
-  std::size_t samples_ = 0;
-  StepReport report_;
-  bool shown_ = true;      // whether report_ was shown
+  double last_;  // time of the last output
+  std::string text_;
+  bool shown_ = true;      // whether text_ was shown
   std::size_t width_ = 0;  // of the redrawn line currently on the terminal
 };
 
-/// Hooks that write to a stream what a run tells: the progress line, a line for each evaluation, notes. The stream must outlive the run.
+/// The line of a training step.
+struct StepLineOptions {
+  std::size_t logging_steps = 0;  // log: a line every `logging_steps` steps; 0: by time only
+  std::string samples = "pairs";  // unit of the samples
+};
+
+/// Hooks that write to a stream what a run tells: lines like ` 42%  step 120/286  loss 0.3124  lr 4.20e-05  53.1 pairs/s  ETA 3:12`, with
+/// rate and ETA as averages since the run began, a line for each evaluation, notes. The stream must outlive the run.
 ///   lx::Trainer(task, optimizer, {.out = out, .schedule = schedule, .hooks = lx::progress_hooks(std::cerr)}).run();
-TrainingHooks progress_hooks(std::ostream& out, ProgressOptions options = {});
+TrainingHooks progress_hooks(std::ostream& out, ProgressOptions options = {}, StepLineOptions line = {},
+                             std::function<double()> clock = steady_seconds);
 
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
 #include <memory>
-#include <optional>
 
 namespace lexformer {
 
 LEXFORMER_INLINE Progress::Progress(std::ostream& out, ProgressOptions options, std::function<double()> clock)
-    : out_(out), options_(std::move(options)), clock_(std::move(clock)), start_(clock_()), last_(start_) {
+    : out_(out), options_(options), clock_(std::move(clock)), last_(clock_()) {
   if (options_.mode == ProgressMode::automatic) options_.mode = options_.is_terminal ? ProgressMode::bar : ProgressMode::log;
 }
 
@@ -100,79 +105,97 @@ LEXFORMER_INLINE Progress::~Progress() {
   }
 }
 
-LEXFORMER_INLINE void Progress::update(const StepReport& report) {
-  samples_ += report.samples;
-  report_ = report;
+LEXFORMER_INLINE void Progress::update(std::string text, bool due) {
+  text_ = std::move(text);
   shown_ = false;
-  const double now = clock_();
+  const double seconds = clock_() - last_;
   const bool bar = options_.mode == ProgressMode::bar;
-  const bool due = bar ? width_ == 0 || now - last_ >= options_.redraw_seconds
-                       : now - last_ >= options_.log_seconds || (options_.logging_steps > 0 && report.step % options_.logging_steps == 0);
-  if (options_.mode != ProgressMode::none && due) show(now);
+  due = bar ? width_ == 0 || seconds >= options_.redraw_seconds : due || seconds >= options_.log_seconds;
+  if (options_.mode != ProgressMode::none && due) show();
 }
 
 LEXFORMER_INLINE void Progress::note(const std::string& text) {
-  erase();
+  if (width_ > 0) out_ << '\r' << std::string(width_, ' ') << '\r';
+  width_ = 0;
   out_ << text << '\n' << std::flush;
 }
 
 LEXFORMER_INLINE void Progress::finish() {
-  if (!shown_ && options_.mode != ProgressMode::none) show(clock_());
-  if (width_ > 0) out_ << '\n' << std::flush;
-  width_ = 0;
+  if (!shown_ && options_.mode != ProgressMode::none) show();
+  end();
 }
 
-LEXFORMER_INLINE void Progress::show(double now) {
-  std::string text = line(now);
+LEXFORMER_INLINE void Progress::end() {
+  if (width_ > 0) out_ << '\n' << std::flush;
+  width_ = 0;
+  shown_ = true;
+}
+
+LEXFORMER_INLINE void Progress::show() {
   if (options_.mode == ProgressMode::log) {
-    out_ << text << '\n' << std::flush;
+    out_ << text_ << '\n' << std::flush;
   } else {
-    text.resize(std::min(text.size(), std::max<std::size_t>(options_.columns, 2) - 1));  // in the last column it would wrap
+    std::string text = text_.substr(0, std::max<std::size_t>(options_.columns, 2) - 1);  // in the last column it would wrap
     const std::size_t width = text.size();
     text.resize(std::max(width, width_), ' ');  // over the rest of a longer line
     out_ << '\r' << text << std::flush;
     width_ = width;
   }
-  last_ = now;
+  last_ = clock_();
   shown_ = true;
 }
 
-LEXFORMER_INLINE std::string Progress::line(double now) const {
-  const double seconds = std::max(now - start_, 1e-9);
-  const auto steps = static_cast<double>(report_.step - std::min(options_.first_step, report_.step));
-  std::string text;
-  if (options_.total_steps > 0) text += cat(std::setw(3), 100 * report_.step / options_.total_steps, "%  ");
-  text += cat("step ", report_.step);
-  if (options_.total_steps > 0) text += cat("/", options_.total_steps);
-  text += cat("  loss ", std::fixed, std::setprecision(4), report_.loss, "  lr ", std::scientific, std::setprecision(2), report_.lr);
-  text += cat("  ", std::fixed, std::setprecision(1), static_cast<double>(samples_) / seconds, " ", options_.samples, "/s");
-  if (options_.total_steps >= report_.step && steps > 0)
-    text += cat("  ETA ", format_duration(static_cast<double>(options_.total_steps - report_.step) * seconds / steps));
-  return text;
-}
+namespace detail {
+/// What the lines of a run's steps need.
+struct StepLines {
+  Progress progress;
+  StepLineOptions options;
+  std::size_t first_step, total_steps, samples = 0;
 
-LEXFORMER_INLINE void Progress::erase() {
-  if (width_ > 0) out_ << '\r' << std::string(width_, ' ') << '\r';
-  width_ = 0;
-}
+  void update(const StepReport& r, double seconds) {
+    samples += r.samples;
+    const auto steps = static_cast<double>(r.step - std::min(first_step, r.step));
+    std::string text;
+    if (total_steps > 0) text += cat(std::setw(3), 100 * r.step / total_steps, "%  ");
+    text += cat("step ", r.step);
+    if (total_steps > 0) text += cat("/", total_steps);
+    text += cat("  loss ", std::fixed, std::setprecision(4), r.loss, "  lr ", std::scientific, std::setprecision(2), r.lr, "  ");
+    seconds = std::max(seconds, 1e-9);
+    const double left = total_steps >= r.step && steps > 0 ? static_cast<double>(total_steps - r.step) * seconds / steps : -1;
+    progress.update(text + format_rate(static_cast<double>(samples) / seconds, options.samples, left),
+                    options.logging_steps > 0 && r.step % options.logging_steps == 0);
+  }
+};
+}  // namespace detail
 
-LEXFORMER_INLINE TrainingHooks progress_hooks(std::ostream& out, ProgressOptions options) {
-  const auto shown = std::make_shared<std::optional<Progress>>();
+LEXFORMER_INLINE TrainingHooks progress_hooks(std::ostream& out, ProgressOptions options, StepLineOptions line,
+                                              std::function<double()> clock) {
+  const auto lines = std::make_shared<std::unique_ptr<detail::StepLines>>();
+  const auto start = std::make_shared<double>();
   TrainingHooks hooks;
-  hooks.on_begin = [shown, &out, options](std::size_t first_step, std::size_t total_steps) mutable {
-    options.first_step = first_step;
-    options.total_steps = total_steps;
-    shown->emplace(out, options);
+  hooks.on_begin = [=, &out](std::size_t first_step, std::size_t total_steps) {
+    *start = clock();
+    lines->reset(new detail::StepLines{Progress(out, options, clock), line, first_step, total_steps});
   };
-  hooks.on_step = [shown](const StepReport& step) { (*shown)->update(step); };
-  hooks.on_evaluation = [shown](const EvaluationReport& e) {
+  hooks.on_step = [=](const StepReport& step) { (*lines)->update(step, clock() - *start); };
+  hooks.on_evaluation = [=](const EvaluationReport& e) {
     if (e.measurement.text.empty()) return;
-    (*shown)->note(
+    (*lines)->progress.note(
         cat("epoch ", std::setprecision(3), e.epochs, "  step ", e.step, "  ", e.measurement.text, e.best ? "  (best so far)" : ""));
   };
-  hooks.on_note = [&out](const std::string& text) { out << text << '\n' << std::flush; };
-  hooks.on_end = [shown] { (*shown)->finish(); };
+  hooks.on_note = [=, &out](const std::string& text) {
+    if (*lines)
+      (*lines)->progress.note(text);
+    else
+      out << text << '\n' << std::flush;  // before the first step
+  };
+  hooks.on_end = [=] { (*lines)->progress.finish(); };
   return hooks;
+}
+
+LEXFORMER_INLINE std::string format_rate(double per_second, const std::string& unit, double seconds_left) {
+  return cat(std::fixed, std::setprecision(1), per_second, " ", unit, "/s", seconds_left < 0 ? "" : "  ETA ",
+             seconds_left < 0 ? "" : format_duration(seconds_left));
 }
 
 LEXFORMER_INLINE std::string format_duration(double seconds) {
