@@ -57,14 +57,13 @@ class RecordFlags {
                                               const std::string& model = "", lx::Delimiter delimiter = lx::Delimiter::automatic) const {
     if (delimiter == lx::Delimiter::automatic) delimiter = delimiter_;
     auto texts = options(columns, kept, model);
-    const std::size_t equals = id_.find('=', id_.starts_with('"') ? id_.find('"', 1) : 0);
-    auto left = lx::read_records(left_, id_.substr(0, equals), delimiter);
+    auto left = lx::read_records(left_, texts.id.left, delimiter);
     std::optional<lx::RecordTable> right;
-    if (!right_.empty()) right = lx::read_records(right_, equals == id_.npos ? id_ : id_.substr(equals + 1), delimiter);
+    if (!right_.empty()) right = lx::read_records(right_, texts.id.right, delimiter);
     return std::make_shared<const lx::RecordPairs>(std::move(left), std::move(right), std::move(texts));
   }
   /// With --left, lets `table` read pairs of ids.
-  void apply(lx::TableOptions& table, const Metadata& kept = {}, const std::string& model = "") const {
+  void apply(lx::TableOptions& table, const Metadata& kept, const std::string& model) const {
     if (!used()) return;
     if (table.texts != 2) lx::fail_usage("--left", "the model reads single texts, not pairs");
     table.records = load(table.columns, kept, model, table.delimiter);
@@ -73,7 +72,9 @@ class RecordFlags {
 
  private:
   void visit_texts(OptionVisitor& v, bool texts = true) {
-    v.text("id", id_, "column of the ids; LEFT=RIGHT if the tables differ").identity(false);
+    v.text("id", id_, "column of the ids; LEFT=RIGHT if the tables differ")
+        .default_text(texts ? "as of the model, else id" : "id")
+        .identity(false);
     v.flag("normalize_numbers", normalize_, "write 1,299.00 as 1299").identity(false);
     if (!texts) return;
     v.choice("serialize", serialize_, "text of a record; plain: its values, columns: COL name VAL value for each column")
@@ -102,13 +103,18 @@ class RecordFlags {
       if (equals == 0 || most.value_or(0) == 0) lx::fail_usage("--column-words", lx::in_quotes(budget), " is not COLUMN=N with N above 0");
       o.words[lx::unquoted_name(budget.substr(0, equals))] = *most;
     }
+    if (id_) {
+      const std::size_t equals = id_->find('=', id_->starts_with('"') ? id_->find('"', 1) : 0);
+      o.id = {id_->substr(0, equals), equals == id_->npos ? *id_ : id_->substr(equals + 1)};
+    }
     if (serialize_) o.serialize = *serialize_;
     if (separator_) o.separator = *separator_;
     if (normalize_) o.normalize_numbers = true;
     return o;
   }
 
-  std::string left_, right_, id_ = "id";
+  std::string left_, right_;
+  std::optional<std::string> id_;
   std::vector<std::string> columns_, words_;
   std::optional<std::string> separator_;
   std::optional<lx::Serialize> serialize_;

@@ -2,11 +2,14 @@
 // Options for attention terms: --attention lea,dafa and, for each option of each term, --NAME-OPTION.
 #pragma once
 
+#include <lexformer/io/json.hpp>
+#include <lexformer/io/options.hpp>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.hpp"
 #include "cli/program.hpp"
 
 namespace program {
@@ -26,14 +29,38 @@ class AttentionOptions {
                       : "comma-separated attention terms: lea, dafa, uerbert, syntax, a position scheme, own ones")
         .split_at(',')
         .among(known)
-        .default_text("none")
+        .default_text("as in --model, else none")
         .identity(false);
     for (const auto& item : terms_) {
       const std::string& name = item.first;
-      v.group("Attention term " + name);
+      v.group(group_of(name));
       for (lx::Option& option : v.nested(name + "_", [&](OptionVisitor& of_term) { item.second->visit(of_term); }))
-        option.only_if(has(name), lx::cat("is an option of the attention term '", name, "'; add it: --attention ", name)).identity(false);
+        option.only_if(has(name) || names_.empty(), belongs(name)).identity(false);
     }
+  }
+  /// Takes over the terms of the model that a training starts from, except a position scheme, which the model itself keeps: all terms if
+  /// --attention does not name any, and of each term the options that are not given. texts: of an example; terms that compare two texts
+  /// are for pairs. Returns the names of the terms that are not named. Errors (usage): an option of a term that the new model will not
+  /// have.
+  std::vector<std::string> take_over(const std::vector<lx::TermConfig>& stored, const std::string& model, const OptionVisitor& parsed,
+                                     std::size_t texts) {
+    const bool all = names_.empty();
+    std::vector<std::string> kept;
+    for (const lx::TermConfig& config : stored) {
+      const auto found = terms_.find(config.name);
+      if (found == terms_.end() || found->second->positions() || (!all && !has(config.name))) continue;
+      const auto visit = [&](OptionVisitor& v) { found->second->visit(v); };
+      const lx::Json values = lx::options_json(visit);
+      config.set(visit, model + ": config: attention: " + lx::in_quotes(config.name));
+      lx::set_options(given_of(config.name, values, parsed), "command line", visit);
+      if (all && (texts == 2 || !found->second->needs_pairs())) kept.push_back(config.name);
+    }
+    if (all) names_ = kept;
+    for (const auto& item : terms_)
+      for (const lx::Option& option : parsed.options())
+        if (option.is_given && option.group == group_of(item.first) && !has(item.first))
+          lx::fail_usage(flag_of(option), belongs(item.first));
+    return kept;
   }
 
   bool has(const std::string& name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
@@ -46,6 +73,20 @@ class AttentionOptions {
   }
 
  private:
+  static std::string group_of(const std::string& term) { return "Attention term " + term; }
+  static std::string belongs(const std::string& name) {
+    return lx::cat("is an option of the attention term '", name, "'; add it: --attention ", name);
+  }
+  /// The part of a term's options that the command line has.
+  static lx::Json given_of(const std::string& term, const lx::Json& values, const OptionVisitor& parsed) {
+    lx::Json given = lx::Json::object();
+    for (const auto& item : values.items()) {
+      const bool layer = item.key() == "first_layer" || item.key() == "last_layer";
+      if (parsed.given(term + "_" + (layer ? "layers" : item.key()))) given[item.key()] = item.value();
+    }
+    return given;
+  }
+
   std::vector<std::string> names_;
   std::map<std::string, std::shared_ptr<lx::TermFactory<>>> terms_;  // a factory holds the options of its term
 };

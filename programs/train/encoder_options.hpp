@@ -19,7 +19,7 @@ struct EncoderOptions : RunOptions {
   std::vector<std::size_t> dense;
   lx::Activation activation = lx::Activation::tanh;
   bool normalize = false;
-  std::size_t max_length = 256;
+  std::optional<std::size_t> max_length;
 
   void visit(OptionVisitor& v) {
     const bool ranks = settings.loss == lx::EncoderLoss::multiple_negatives;
@@ -52,7 +52,7 @@ struct EncoderOptions : RunOptions {
     v.list("dense", dense, 1, ~std::size_t{0}, "sizes of Dense modules after pooling (default: as in --model, else none)").split_at(',');
     v.choice("dense_activation", activation, "with --dense: their activation").needs("dense").identity(!dense.empty());
     v.flag("normalize", normalize, "the model scales its vectors to length 1 (default: as in --model)");
-    v.size("max_length", max_length, 0, "maximum number of tokens of a text");
+    v.size("max_length", max_length, 0, "maximum number of tokens of a text").default_text("as in --model, else 256");
 
     settings.visit(v);
     visit_run(v, settings);
@@ -62,6 +62,15 @@ struct EncoderOptions : RunOptions {
     settings.check();
   }
 
+  /// What the sentence encoder that the training starts from says of options that are not given.
+  void take_over(const lx::ModelFile& file) {
+    if (!lx::is_sentence_encoder(file)) return void(max_length = max_length.value_or(256));
+    const lx::SentenceEncoderOptions stored = lx::stored_sentence_options(file);
+    max_length = max_length.value_or(stored.max_length);
+    if (stored.similarity != lx::VectorSimilarity::cosine)
+      std::cerr << "warning: " << model << " compares its vectors by " << lx::name_of(stored.similarity)
+                << "; the new model does it by the cosine, which the losses train\n";
+  }
   /// The model's options, given the options of the file it starts from.
   lx::SentenceEncoderOptions encoder(lx::SentenceEncoderOptions from) const {
     from.similarity = lx::VectorSimilarity::cosine;  // of all losses
@@ -69,7 +78,7 @@ struct EncoderOptions : RunOptions {
     if (!dense.empty()) from.dense.clear();
     for (const std::size_t size : dense) from.dense.push_back({size, activation});
     from.normalize = from.normalize || normalize;
-    from.max_length = max_length;
+    from.max_length = *max_length;
     return from;
   }
 };

@@ -15,6 +15,13 @@
 
 namespace program {
 
+/// What the model that a training starts from says of options that are not given.
+struct StartOptions {
+  std::vector<std::string> kept{};                // in words, for the user
+  std::string warning{};                          // what it has, but not the new model
+  std::map<std::string, std::string> metadata{};  // how its texts were made from records
+};
+
 struct MatcherOptions : RunOptions {
   std::string model, valid, train_file;
   std::vector<std::string> tests;
@@ -24,11 +31,13 @@ struct MatcherOptions : RunOptions {
   LovePlugFlags love;
   TypoFlags typo_flags;
   lx::MatcherSettings settings;
-  std::size_t test_typos = 0, max_length = 128;
+  std::size_t test_typos = 0;
+  std::optional<std::size_t> max_length;
   std::vector<std::uint64_t> seeds{1};
   std::vector<std::string> label_names;
   lx::TableOptions table;
   RecordFlags records;
+  StartOptions start;
 
   /// encoder.task.texts chooses the help texts.
   void visit(OptionVisitor& v) {
@@ -49,11 +58,12 @@ struct MatcherOptions : RunOptions {
     if (!single) records.visit(v);
 
     v.group("Model");
-    v.choice("head", encoder.head, "head on top of the encoder").identity(false);
-    v.choice("task", encoder.task.kind, "kind of labels").identity(false);
-    v.list("labels", label_names, "class names in order, as in the files (default: 0,1)").split_at(',').identity(false);
+    v.choice("head", encoder.head, "head on top of the encoder").default_text("as in --model, else paper").identity(false);
+    v.choice("task", encoder.task.kind, "kind of labels").default_text("as in --model, else classification").identity(false);
+    v.list("labels", label_names, "class names in order, as in the files (default: as in --model, else 0,1)").split_at(',').identity(false);
     v.size("max_length", max_length, 0,
            single ? "maximum number of tokens per text" : "maximum number of tokens per pair; the longer text is cut first")
+        .default_text("as in --model, else 128")
         .identity(false);
     settings.visit_freeze(v);
     knowledge.visit(v);
@@ -76,20 +86,58 @@ struct MatcherOptions : RunOptions {
     visit_run(v, settings);
   }
   /// Checks that concern several options.
-  void finish(const OptionVisitor&) {
+  void finish(const OptionVisitor& parsed) {
     for (auto seed = seeds.begin(); seed != seeds.end(); ++seed)
       if (std::find(seeds.begin(), seed, *seed) != seed) lx::fail_usage("--seeds", *seed, " is given twice");
+    take_over(parsed);
     encoder.attention = attention.terms();
-    encoder.max_length = max_length;
-    encoder.task.label_names = label_names;
-    if (settings.loss && settings.loss != lx::MatcherLoss::cross_entropy) encoder.task.kind = lx::TaskKind::regression;
-    if (settings.loss == lx::MatcherLoss::binary) encoder.task.activation = lx::ScoreActivation::sigmoid;
-    const bool regression = encoder.task.kind == lx::TaskKind::regression;
-    encoder.task.labels = regression ? 1 : label_names.empty() ? 2 : label_names.size();
+    encoder.max_length = *max_length;
     settings.check(encoder.task);
-    if (regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
+    if (encoder.task.kind == lx::TaskKind::regression && !label_names.empty())
+      lx::fail_usage("--labels", "a regression has numbers, not classes");
     typo_flags.load(settings.typos);
     finish_run();
+  }
+  /// Lets the model that the training starts from say what is not given: its attention terms with their options; and, if lexformer trained
+  /// its head, the head, the kind of labels, the length, and how its texts were made from records.
+  void take_over(const OptionVisitor& parsed) {
+    const auto file = lx::ModelFile::open(model);
+    const std::size_t texts = encoder.task.texts;
+    const auto kept = attention.take_over(lx::parse_bert_config(file.config, model + ": config").attention, model, parsed, texts);
+    if (!kept.empty()) start.kept.push_back("attention " + lx::join(kept));
+    const auto stored = lx::find_stored_options(file);
+    const bool ours = stored && file.config->value("lexformer", lx::Json::object()).contains("head");
+    const auto keep = [&](bool possible, const std::string& what) {
+      if (possible) start.kept.push_back(what);
+      return possible;
+    };
+    if (keep(ours && !parsed.given("head"), "head " + lx::name_of(stored->head))) encoder.head = stored->head;
+    if (!max_length) max_length = keep(ours, lx::cat(stored->max_length, " tokens")) ? stored->max_length : 128;
+    take_over_task(ours && stored->task.texts == texts ? &stored->task : nullptr, parsed, keep);
+    if (const std::string key(lx::detail::records_key); ours && stored->task.texts == texts && file.metadata.contains(key))
+      start.metadata[key] = file.text(key);
+    if (stored && (stored->head != encoder.head || stored->task.labels != encoder.task.labels))
+      start.warning = lx::cat("the new model does not have the head of ", model, " (", lx::name_of(stored->head), ", ",
+                              lx::name_of(stored->task.kind), ", ", counted(stored->task.labels, "label", "labels"), ")");
+  }
+  /// stored: the task of the model that the training starts from, or null.
+  template <class Keep>
+  void take_over_task(const lx::Task* stored, const OptionVisitor& parsed, Keep&& keep) {
+    using Kind = lx::TaskKind;
+    const bool by_loss = settings.loss.has_value(), ranked = by_loss && settings.loss != lx::MatcherLoss::cross_entropy;
+    if (ranked) encoder.task.kind = Kind::regression;
+    const bool free = !parsed.given("task") && !parsed.given("labels") && !by_loss;
+    if (stored && (free || (encoder.task.kind == stored->kind && !parsed.given("labels")))) {
+      keep(true, lx::cat(lx::name_of(stored->kind), stored->label_names.empty() ? "" : " " + lx::join(stored->label_names, ",")));
+      encoder.task = *stored;
+      // The loss of a score that is a probability.
+      if (!by_loss && stored->activation == lx::ScoreActivation::sigmoid) settings.loss = lx::MatcherLoss::binary;
+    } else {
+      encoder.task.label_names = label_names;
+      encoder.task.labels = encoder.task.kind == Kind::regression ? 1 : label_names.empty() ? 2 : label_names.size();
+    }
+    if (settings.loss)
+      encoder.task.activation = settings.loss == lx::MatcherLoss::binary ? lx::ScoreActivation::sigmoid : lx::ScoreActivation::identity;
   }
   /// Checks that texts have the columns that --lea-columns compares.
   void check_columns(const lx::ExampleSet& train) const {

@@ -29,9 +29,9 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   auto options = o.encoder;
   options.seed = seed;
   auto model = lx::CrossEncoder<T, Dev>::load(o.model, options);
-  if (!o.quiet) report_tensors(o.model, model);
+  report_tensors(o.model, model, o.quiet);
   o.love.apply(model);
-  lx::keep_record_texts(o.table.records.get(), model.metadata);
+  if (o.table.records || options.task.texts == 1) lx::keep_record_texts(o.table.records.get(), model.metadata);
   model.provide(knowledge);
   const auto read = [&](const std::string& file) { return lx::ExampleSet{file, lx::read_examples(file, o.table, model.task())}; };
   auto train = read(o.train_file);

@@ -49,7 +49,7 @@ bool Pretrain::train(program::PretrainOptions o) {
       o.resume ? lx::find_checkpoint(o.out, [](const std::string& note) { std::cerr << note << "\n"; }) : lx::LatestCheckpoint{};
   auto model = first_model<T, Dev>(o, config, latest.path);
   o.stream.max_length = std::min(o.stream.max_length, model.config().max_position_embeddings);
-  if (!o.quiet && !o.model.empty() && !latest.path) program::report_tensors(o.model, model);
+  if (!o.model.empty() && !latest.path) program::report_tensors(o.model, model, o.quiet);
 
   const lx::TextStream train(o.texts, o.stream);
   auto all_documents = o.stream;  // without held-out documents: finish()

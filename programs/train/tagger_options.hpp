@@ -39,7 +39,9 @@ struct TaggerOptions : RunOptions {
     v.input("model", model, "initial encoder: a .lxf file (tools/convert_hf.py, make_model) or a HuggingFace folder")
         .shown_as("M.lxf")
         .identity(with_bert());
-    v.flag("crf", bert.crf, "a conditional random field over the logits; the LSTM always has one").needs("model").identity(with_bert());
+    v.flag("crf", bert.crf, "a conditional random field over the logits (default: as in --model); the LSTM always has one")
+        .needs("model")
+        .identity(with_bert());
     v.list("freeze", freeze, "do not train these parameters: names of modules, with * for anything, e.g. embeddings encoder.layer.0")
         .needs("model")
         .identity(with_bert());
@@ -63,6 +65,9 @@ struct TaggerOptions : RunOptions {
   /// Defaults of a tagger with BERT, for options that were not given.
   void finish_defaults(const OptionVisitor& parsed) {
     if (!with_bert()) return;
+    const lx::BertTaggerOptions stored = lx::stored_tagger_options(lx::ModelFile::open(model));
+    bert.crf = bert.crf || stored.crf;
+    if (!parsed.given("max_length")) bert.max_length = stored.max_length;
     if (!parsed.given("epochs")) settings.epochs = 5;
     if (!parsed.given("lr")) settings.lr = 5e-5;
     if (parsed.given("schedule")) return;

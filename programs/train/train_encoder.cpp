@@ -39,6 +39,7 @@ struct TrainEncoder {
 template <class T, class Dev>
 bool TrainEncoder::train(Options o) {
   std::optional<lx::ModelFile> file = lx::ModelFile::open(o.model);
+  o.take_over(*file);
   lx::SentenceEncoder<T, Dev> model(*file, o.encoder(lx::stored_sentence_options(*file)), o.settings.seed);
   file.reset();
   const auto train = program::read_text_pairs(o.train_file, o, true), valid = program::read_text_pairs(o.valid, o);
@@ -48,7 +49,7 @@ bool TrainEncoder::train(Options o) {
     if (tests.back().labelled != valid.labelled)
       lx::fail_file(test, "has ", tests.back().labelled ? "labels" : "no labels", ", ", o.valid, " has ", valid.labelled ? "some" : "none");
   }
-  if (!o.quiet) program::report_tensors(o.model, model);
+  program::report_tensors(o.model, model, o.quiet);
 
   auto run = program::run_of(o, o.settings, o.out, "pairs");
   run.identity = program::identity_of(o);

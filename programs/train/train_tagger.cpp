@@ -19,7 +19,7 @@ bool TrainTagger::train(program::TaggerOptions o) {
   if (labels.size() == 1) lx::fail_file(o.train_file, "has no entities: all tags are O, so there is nothing to learn");
   if (o.with_bert()) {
     lx::BertTagger<T, Dev> model(lx::ModelFile::open(o.model), labels, o.bert, o.settings.seed);
-    if (!o.quiet) program::report_tensors(o.model, model);
+    program::report_tensors(o.model, model, o.quiet);
     o.love.apply(model);
     for (const auto& part : o.freeze) model.freeze(part);
     return program::train_tagger(o, model, std::move(train), "");

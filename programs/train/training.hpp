@@ -10,9 +10,12 @@
 
 namespace program {
 
-/// Reports the tensors that a file lacks and those that the model does not use.
+/// Reports the tensors that a file lacks and those that the model does not use; quiet: only attention terms that are lost.
 template <class Model>
-void report_tensors(const std::string& path, const Model& model) {
+void report_tensors(const std::string& path, const Model& model, bool quiet) {
+  if (const auto dropped = model.dropped_terms(); !dropped.empty())
+    std::cerr << "warning: the new model does not have attention terms of " << lx::one_line(path) << ": " << lx::join(dropped) << "\n";
+  if (quiet) return;
   std::cerr << lx::one_line(path) << ": " << model.new_tensors().size() << " new tensors";
   if (!model.new_tensors().empty()) std::cerr << " (" << lx::one_line(model.new_tensors().front(), 80) << " ...)";
   if (!model.unused_tensors().empty())

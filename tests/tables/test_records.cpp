@@ -32,15 +32,16 @@ void refused(const std::string& text, TableFormat format, const std::string& par
   expect_file_error([&] { records(text, format, id); }, part);
 }
 
-RecordTable table(const std::string& path, const std::string& csv) {
+RecordTable table(const std::string& path, const std::string& csv, const std::string& id = "id") {
   std::istringstream in(csv);
-  RecordReader reader(in, path, TableFormat::csv);
+  RecordReader reader(in, path, TableFormat::csv, id);
   RecordTable made{path, {}, {}};
   for (Record record; reader.next(record);) {
     made.places.emplace(record.id, made.records.size());
     made.records.push_back(record);
   }
   made.columns = reader.columns();
+  made.id = id;
   return made;
 }
 
@@ -291,6 +292,12 @@ TEST_CASE("a model keeps how its records became texts") {
   CHECK(kept_record_texts(metadata, "m.lxf") == options);
   metadata["lexformer.records"] = "x";
   expect_file_error([&] { kept_record_texts(metadata, "m.lxf"); }, "m.lxf: lexformer.records: not JSON");
+  const RecordPairs other(table("a.csv", "sku,n\n1,x\n", "sku"), table("b.csv", "nr,n\n1,x\n", "nr"),
+                          options);  // their ids have other names
+  keep_record_texts(&other, metadata);
+  CHECK(kept_record_texts(metadata, "m.lxf")->id == RecordColumn{"sku", "nr"});
+  metadata["lexformer.records"].replace(metadata["lexformer.records"].find("\"nr\""), 4, "3");
+  expect_file_error([&] { kept_record_texts(metadata, "m.lxf"); }, "m.lxf: lexformer.records: 'id' must have pairs of names");
   keep_record_texts(nullptr, metadata);
   CHECK(metadata == std::map<std::string, std::string>{{"lexformer.seed", "7"}});
 }

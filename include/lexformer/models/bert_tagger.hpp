@@ -28,9 +28,10 @@ struct BertTaggerOptions {
   }
 };
 
+/// The options of a tagger in a file; the defaults for another model.
+BertTaggerOptions stored_tagger_options(const ModelFile& file);
+
 namespace detail {
-/// The options of a tagger in a file; the defaults for a HuggingFace model.
-BertTaggerOptions read_bert_tagger(const ModelFile& file);
 void write_bert_tagger(const BertTaggerOptions& options, const std::string& class_name, const TagLabels& labels, ModelFile& file);
 /// The file without a head for other labels.
 ModelFile without_other_labels(ModelFile file, const TagLabels& labels);
@@ -61,7 +62,7 @@ class BertTagger : public Pretrained<T, Dev> {
 
   /// Loads a trained tagger: a .lxf file, or a HuggingFace folder with a head for token classification. Errors: there is no such head.
   static BertTagger load(const std::string& path) { return BertTagger(ModelFile::open(path)); }
-  explicit BertTagger(const ModelFile& file) : BertTagger(file, std::nullopt, TagLabels::of(file), detail::read_bert_tagger(file)) {}
+  explicit BertTagger(const ModelFile& file) : BertTagger(file, std::nullopt, TagLabels::of(file), stored_tagger_options(file)) {}
   /// Loads an encoder for training. Head and CRF come from the file if it has them for the same labels; else they are new.
   BertTagger(const ModelFile& file, TagLabels labels, const BertTaggerOptions& options, std::uint64_t seed)
       : BertTagger(detail::without_other_labels(file, labels), TrainingStart{{}, seed}, labels, options) {}
@@ -151,16 +152,20 @@ LEXFORMER_BERT_TAGGER(extern, float)
 #include "lexformer/io/options.hpp"
 #include "lexformer/text/unicode.hpp"
 
-namespace lexformer::detail {
+namespace lexformer {
 
-LEXFORMER_INLINE BertTaggerOptions read_bert_tagger(const ModelFile& file) {
+LEXFORMER_INLINE BertTaggerOptions stored_tagger_options(const ModelFile& file) {
   BertTaggerOptions options;
   const std::string where = file.path + ": config";
-  if (const Json* ours = find_value(file.config, "lexformer", false, where))
-    if (const Json* found = find_value(*ours, "tagger", false, where + ": lexformer"))
+  if (const Json* ours = detail::find_value(file.config, "lexformer", false, where))
+    if (const Json* found = detail::find_value(*ours, "tagger", false, where + ": lexformer"))
       read_options(found->dump(), where + ": lexformer: tagger", [&](OptionVisitor& v) { options.visit(v); });
   return options;
 }
+
+}  // namespace lexformer
+
+namespace lexformer::detail {
 
 LEXFORMER_INLINE void write_bert_tagger(const BertTaggerOptions& options, const std::string& class_name, const TagLabels& labels,
                                         ModelFile& file) {

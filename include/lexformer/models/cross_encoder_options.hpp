@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +42,9 @@ namespace detail {
 std::vector<std::string> class_names(const Json& config, std::size_t labels, const std::string& where);
 }  // namespace detail
 
-/// Reads the options of a model file, or of a HuggingFace model with a classification head. Errors: there is no head.
+/// Reads the options of a model file, or of a HuggingFace model with a classification head; nothing if there is no head.
+std::optional<CrossEncoderOptions> find_stored_options(const ModelFile& file);
+/// The same. Errors: there is no head.
 CrossEncoderOptions stored_options(const ModelFile& file);
 void write_options(const CrossEncoderOptions& options, ModelFile& file);
 
@@ -97,14 +100,13 @@ LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& jso
   return o;
 }
 
-LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
+LEXFORMER_INLINE std::optional<CrossEncoderOptions> find_stored_options(const ModelFile& file) {
   const Json ours = file.config->value("lexformer", Json::object());
   if (ours.is_object() && ours.contains("head")) return parse_cross_encoder_options(ours, file.path + ": config");
   CrossEncoderOptions o;  // HuggingFace model: the head gives the number of labels
   const Architecture& architecture = find_architecture(file.model_type(), file.path + ": config");
   const std::string weight = std::string(architecture.head_out) + ".weight";
-  if (!file.tensors.contains(weight))
-    fail_file(file.path, "the model has no classification head ('", weight, "'); train one with train_matcher or train_text");
+  if (!file.tensors.contains(weight)) return std::nullopt;
   if (get_string(file.config, "problem_type", file.path, "") == "multi_label_classification")
     fail_file(file.path, "'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each example");
   o.head = Head::huggingface;
@@ -120,6 +122,12 @@ LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   if (o.task.labels == 1 && ours.is_object())
     o.task.activation = get_name<ScoreActivation>(ours, "activation", file.path, o.task.activation);
   return o;
+}
+
+LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
+  if (auto found = find_stored_options(file)) return *std::move(found);
+  fail_file(file.path, "the model has no classification head ('", find_architecture(file.model_type(), file.path + ": config").head_out,
+            ".weight'); train one with train_matcher or train_text");
 }
 
 LEXFORMER_INLINE void write_options(const CrossEncoderOptions& options, ModelFile& file) {

@@ -115,6 +115,15 @@ class Pretrained {
   /// for other tasks.
   const std::vector<std::string>& unused_tensors() const { return unused_tensors_; }
   const std::vector<std::string>& unused_config() const { return unused_config_; }
+  /// The attention terms of the file that a model loaded for training does not have.
+  std::vector<std::string> dropped_terms() const {
+    std::vector<std::string> dropped;
+    for (const auto& before : stored_attention_)
+      if (std::none_of(encoder_->factories().begin(), encoder_->factories().end(),
+                       [&](const auto& now) { return now.name == before.name; }))
+        dropped.push_back(before.name);
+    return dropped;
+  }
 
  protected:
   /// Reads config and tokenizer. Without `start` the model is used exactly as in the file.

@@ -36,6 +36,7 @@ struct RecordTextOptions {
   Serialize serialize = Serialize::plain;
   std::string separator = " ";     // between columns
   bool normalize_numbers = false;  // normalize_number() on each word
+  RecordColumn id{"id", "id"};     // the columns of the ids, which are in no text; RecordPairs sets them
   bool operator==(const RecordTextOptions&) const = default;
 };
 
@@ -123,19 +124,30 @@ LEXFORMER_INLINE RecordColumn parse_record_column(std::string_view given) {
   return column;
 }
 
+namespace detail {
+LEXFORMER_INLINE Json names_json(const RecordColumn& column) {
+  Json names = Json::array();
+  names.push_back(column.left);
+  names.push_back(column.right);
+  return names;
+}
+/// key: of the names, or of the list that they are in.
+LEXFORMER_INLINE RecordColumn parse_names(const Json& names, const std::string& key, const std::string& where) {
+  if (!names.is_array() || names.size() != 2 || !names[0].is_string() || !names[1].is_string())
+    fail_file(where, in_quotes(key), " must have pairs of names");
+  return {names[0].get<std::string>(), names[1].get<std::string>()};
+}
+}  // namespace detail
+
 LEXFORMER_INLINE Json to_json(const RecordTextOptions& options) {
   Json json = Json::object();
   json["columns"] = Json::array();
-  for (const RecordColumn& column : options.columns) {
-    Json names = Json::array();
-    names.push_back(column.left);
-    names.push_back(column.right);
-    json["columns"].push_back(names);
-  }
+  for (const RecordColumn& column : options.columns) json["columns"].push_back(detail::names_json(column));
   json["words"] = options.words;
   json["serialize"] = name_of(options.serialize);
   json["separator"] = options.separator;
   json["normalize_numbers"] = options.normalize_numbers;
+  if (options.id != RecordTextOptions().id) json["id"] = detail::names_json(options.id);
   return json;
 }
 
@@ -144,11 +156,8 @@ LEXFORMER_INLINE RecordTextOptions parse_record_text_options(const Json& json, c
   RecordTextOptions options;
   const Json& columns = *detail::find_value(json, "columns", true, where);
   if (!columns.is_array()) fail_file(where, "'columns' is ", columns.type_name(), ", expected an array");
-  for (const Json& names : columns) {
-    if (!names.is_array() || names.size() != 2 || !names[0].is_string() || !names[1].is_string())
-      fail_file(where, "'columns' must be an array of pairs of names");
-    options.columns.push_back({names[0].get<std::string>(), names[1].get<std::string>()});
-  }
+  for (const Json& names : columns) options.columns.push_back(detail::parse_names(names, "columns", where));
+  if (const Json* id = detail::find_value(json, "id", false, where)) options.id = detail::parse_names(*id, "id", where);
   const Json& words = *detail::find_value(json, "words", true, where);
   if (!words.is_object()) fail_file(where, "'words' is ", words.type_name(), ", expected an object");
   for (const auto& item : words.items()) options.words[item.key()] = get_size(words, item.key(), 1, 1u << 30, where);
@@ -277,6 +286,7 @@ LEXFORMER_INLINE std::vector<std::string> record_texts(const RecordTable& table,
 
 LEXFORMER_INLINE RecordPairs::RecordPairs(RecordTable left, std::optional<RecordTable> right, RecordTextOptions options)
     : left_(std::move(left)), right_(std::move(right)), options_(resolve_columns(std::move(options), left_, right_ ? *right_ : left_)) {
+  options_.id = {left_.id, (right_ ? *right_ : left_).id};
   left_texts_ = record_texts(left_, options_, false);
   if (right_) right_texts_ = record_texts(*right_, options_, true);
 }
