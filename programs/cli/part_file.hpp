@@ -33,9 +33,6 @@ class PartFile {
     if (!begun_ && !had_part_) std::filesystem::remove(part(), none);
   }
 
-  /// Whether FILE is there and no run that would replace it has begun.
-  static bool is_finished(const std::string& path) { return lx::path_exists(path) && !lx::path_exists(path + ".part"); }
-
   /// settings: all that determines the output; a resumed run must have the same. Otherwise the output starts empty.
   void begin(lx::Json settings) {
     settings_ = std::move(settings);

@@ -16,10 +16,8 @@ class Match final : public program::Command {
   }
   int run() override {
     program::output_format(o_.out);
-    if (o_.resume && program::PartFile::is_finished(o_.out)) {
-      if (!o_.quiet) std::cerr << o_.out << ": already finished; without --resume it is made anew\n";
-      return 0;
-    }
+    const program::Origin origin(*parsed, o_.resume);
+    if (o_.is_finished(origin)) return 0;
     const auto model = o_.open_model();
     auto settings = o_.settings(model.get());
     lx::check_match(settings, model.get(), !o_.decision.validation.empty(), o_.records.one_table());
@@ -36,7 +34,7 @@ class Match final : public program::Command {
     const program::MatchWriter writer(o_, *records, stream.decisions(), model.get());
     file.begin(o_.identity(stream));
     if (file.bytes() == 0 && file.done() == 0) file.append(writer.header(), 0);
-    return write(stream, writer, file, progress);
+    return write(stream, writer, file, origin, progress);
   }
 
  private:
@@ -44,7 +42,8 @@ class Match final : public program::Command {
     if (!o_.quiet) progress.note(text);
   }
   /// Writes the rows that the file lacks. Interrupted, it leaves a file that can be resumed.
-  int write(const lx::MatchStream& stream, const program::MatchWriter& writer, program::PartFile& file, lx::Progress& progress) {
+  int write(const lx::MatchStream& stream, const program::MatchWriter& writer, program::PartFile& file, const program::Origin& origin,
+            lx::Progress& progress) {
     constexpr std::size_t chunk = 512;  // pairs that are written at once, or more
     const std::size_t rows = stream.rows(), pairs = stream.pairs_before(rows);
     const program::MatchProgress lines{pairs, rows, stream.pairs_before(std::min(file.done(), rows))};
@@ -61,7 +60,7 @@ class Match final : public program::Command {
       file.append(text.str(), next);
       if (program::interrupted != 0 && next < rows) return lines.interrupted(progress, next, o_.out);
     }
-    file.finish();
+    origin.replace(o_.out, [&] { file.finish(); });
     progress.end();
     note(progress, lines.finished(matches, stream.decisions().threshold, o_.out, o_.resume));
     return 0;

@@ -11,6 +11,7 @@
 #include "cli/calibration_file.hpp"
 #include "cli/knowledge.hpp"
 #include "cli/love_plug_options.hpp"
+#include "cli/origin.hpp"
 #include "cli/trained_model.hpp"
 #include "match/candidate_flags.hpp"
 
@@ -99,7 +100,8 @@ struct MatchFlags {
         .needs("words");
     v.flag("text", text, "also write both texts");
     v.text("shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole");
-    v.flag("resume", resume, "continue a run that was interrupted, to the same bytes; does nothing if it is finished");
+    v.flag("resume", resume,
+           "continue a run that was interrupted, to the same bytes; does nothing if it was finished from the same inputs and options");
     v.flag("overwrite", overwrite, "discard what an interrupted run has written").excludes("resume");
     v.flag("quiet", quiet, "no progress");
     v.size("batch", batch, 1, "pairs per batch");
@@ -143,10 +145,18 @@ struct MatchFlags {
     const bool named = scorer != nullptr && scorer->task().kind == lx::TaskKind::classification && scorer->task().label_names.size() == 2;
     return named ? scorer->task().label_names : std::vector<std::string>{"0", "1"};
   }
+  /// With --resume: whether the output was finished from the same inputs and options. Says so.
+  bool is_finished(const Origin& origin) const {
+    std::string changed;
+    const bool finished = resume && !lx::path_exists(out + ".part") && origin.made(out, changed);
+    if (!quiet && finished) std::cerr << out << ": already finished; without --resume it is made anew\n";
+    if (!quiet && !changed.empty()) std::cerr << out << ": was made with another " << changed << ", so it is made anew\n";
+    return finished;
+  }
   /// All that determines what is written; a resumed run must have the same.
   lx::Json identity(const lx::MatchStream& stream) const {
     lx::Json all = stream.identity();
-    all["model"] = model.empty() ? lx::Json() : lx::Json(checksum_of_model(model));
+    all["model"] = model.empty() ? lx::Json() : lx::Json(checksum_of_input(model));
     all["love"] = love.used() ? love.json() : lx::Json();
     lx::Json parses = lx::Json::array();
     for (const auto& file : knowledge.parses) parses.push_back(lx::crc32(lx::read_file(file)));
@@ -160,19 +170,6 @@ struct MatchFlags {
     all["precision"] = lx::name_of(compute.precision);
     all["int8_skip"] = compute.int8_skip;
     return all;
-  }
-
- private:
-  /// Of a model: its file, the model.lxf of its folder, or all files of a folder of HuggingFace.
-  static std::uint32_t checksum_of_model(const std::string& path) {
-    if (!lx::is_folder(path)) return lx::crc32(lx::read_file(path));
-    if (lx::path_exists(path + "/model.lxf")) return lx::crc32(lx::read_file(path + "/model.lxf"));
-    std::set<std::string> files;
-    for (const auto& entry : std::filesystem::directory_iterator(path))
-      if (entry.is_regular_file()) files.insert(entry.path().string());
-    std::uint32_t sum = 0;
-    for (const auto& file : files) sum = lx::crc32(lx::read_file(file), sum);
-    return sum;
   }
 };
 

@@ -107,28 +107,30 @@ struct MatcherOptions : RunOptions {
     if (!kept.empty()) start.kept.push_back("attention " + lx::join(kept));
     const auto stored = lx::find_stored_options(file);
     const bool ours = stored && file.config->value("lexformer", lx::Json::object()).contains("head");
-    const auto keep = [&](bool possible, const std::string& what) {
-      if (possible) start.kept.push_back(what);
-      return possible;
-    };
-    if (keep(ours && !parsed.given("head"), "head " + lx::name_of(stored->head))) encoder.head = stored->head;
-    if (!max_length) max_length = keep(ours, lx::cat(stored->max_length, " tokens")) ? stored->max_length : 128;
-    take_over_task(ours && stored->task.texts == texts ? &stored->task : nullptr, parsed, keep);
-    if (const std::string key(lx::detail::records_key); ours && stored->task.texts == texts && file.metadata.contains(key))
-      start.metadata[key] = file.text(key);
+    if (ours && !parsed.given("head")) {
+      encoder.head = stored->head;
+      start.kept.push_back("head " + lx::name_of(encoder.head));
+    }
+    if (ours && !max_length) {
+      max_length = stored->max_length;
+      start.kept.push_back(lx::cat(*max_length, " tokens"));
+    }
+    max_length = max_length.value_or(128);
+    const bool same = ours && stored->task.texts == texts;
+    take_over_task(same ? &stored->task : nullptr, parsed);
+    if (const std::string key(lx::detail::records_key); same && file.metadata.contains(key)) start.metadata[key] = file.text(key);
     if (stored && (stored->head != encoder.head || stored->task.labels != encoder.task.labels))
       start.warning = lx::cat("the new model does not have the head of ", model, " (", lx::name_of(stored->head), ", ",
                               lx::name_of(stored->task.kind), ", ", counted(stored->task.labels, "label", "labels"), ")");
   }
   /// stored: the task of the model that the training starts from, or null.
-  template <class Keep>
-  void take_over_task(const lx::Task* stored, const OptionVisitor& parsed, Keep&& keep) {
+  void take_over_task(const lx::Task* stored, const OptionVisitor& parsed) {
     using Kind = lx::TaskKind;
     const bool by_loss = settings.loss.has_value(), ranked = by_loss && settings.loss != lx::MatcherLoss::cross_entropy;
     if (ranked) encoder.task.kind = Kind::regression;
     const bool free = !parsed.given("task") && !parsed.given("labels") && !by_loss;
     if (stored && (free || (encoder.task.kind == stored->kind && !parsed.given("labels")))) {
-      keep(true, lx::cat(lx::name_of(stored->kind), stored->label_names.empty() ? "" : " " + lx::join(stored->label_names, ",")));
+      start.kept.push_back(lx::cat(lx::name_of(stored->kind), stored->label_names.empty() ? "" : " " + lx::join(stored->label_names, ",")));
       encoder.task = *stored;
       // The loss of a score that is a probability.
       if (!by_loss && stored->activation == lx::ScoreActivation::sigmoid) settings.loss = lx::MatcherLoss::binary;

@@ -404,10 +404,24 @@ class Match(Refusals, unittest.TestCase):
         part = out.with_name("f.csv.part")
         self.match(out, "--resume")
         written, made = out.read_bytes(), out.stat().st_mtime_ns
-        done = self.match(out, "--resume", tables=(self.folder / "no.csv", self.b))  # reads no table
+        done = self.match(out, "--resume", "--threads", 1)
         self.assertEqual(done.stderr, f"{out}: already finished; without --resume it is made anew\n")
         self.assertEqual(self.match(out, "--resume", "--quiet").stderr, "")
         self.assertEqual((out.read_bytes(), out.stat().st_mtime_ns), (written, made))
+        # Another option, or an input with other bytes: made anew.
+        more, top = self.folder / "more.csv", ("--resume", "--top", 1)
+        tables = (more, self.b, "--id", "id=key")
+        more.write_bytes(self.a.read_bytes())
+        self.match(out, "--resume", tables=tables)
+        self.assertIn(f"{out}: was made with another --top, so it is made anew\n", self.match(out, *top, tables=tables).stderr)
+        more.write_bytes(b"".join(more.read_bytes().splitlines(keepends=True)[:-1]))
+        self.assertIn(f"{out}: was made with another {more}, so it is made anew\n", self.match(out, *top, tables=tables).stderr)
+        self.assertIn("already finished", self.match(out, *top, tables=tables).stderr)
+        self.refused(3, program("match", self.folder / "no.csv", self.b, "--out", out, "--resume"), "no.csv")
+        self.match(out, tables=tables)  # without --resume nothing tells what the output was made from
+        self.assertFalse(out.with_name("f.csv.origin.json").exists())
+        self.assertNotIn("finished", self.match(out, "--resume", tables=tables).stderr)
+        self.match(out, "--resume")
         # A run that was to replace it, and was killed in its search for candidates, has left an empty part.
         part.write_text("")
         self.match(out, "--resume", "--top", 1)

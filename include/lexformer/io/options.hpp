@@ -12,6 +12,8 @@ namespace lexformer {
 
 /// Converts options to a JSON object.
 Json options_json(const VisitOptions& visit);
+/// Writes an option into a JSON object, by its name.
+void write_option(const Option& option, Json& object);
 /// The options that identify a run, by their keys (Option::identity).
 Json identity_json(const VisitOptions& visit);
 /// Sets options from a JSON object, or from its text; options that it does not name keep their values. Errors (file): an unknown name; a
@@ -127,11 +129,12 @@ LEXFORMER_INLINE void read_option(const Option& o, const Json& from, const std::
 
 }  // namespace detail
 
+LEXFORMER_INLINE void write_option(const Option& option, Json& object) { detail::write_option(option, option.name, object); }
 LEXFORMER_INLINE Json options_json(const VisitOptions& visit) {
   OptionVisitor options;
   visit(options);
   Json json = Json::object();
-  for (const Option& option : options.options()) detail::write_option(option, option.name, json);
+  for (const Option& option : options.options()) write_option(option, json);
   return json;
 }
 LEXFORMER_INLINE Json identity_json(const VisitOptions& visit) {
