@@ -89,9 +89,12 @@ struct MatcherOptions : RunOptions {
   void finish(const OptionVisitor& parsed) {
     for (auto seed = seeds.begin(); seed != seeds.end(); ++seed)
       if (std::find(seeds.begin(), seed, *seed) != seed) lx::fail_usage("--seeds", *seed, " is given twice");
-    take_over(parsed);
+    if (model.empty())
+      take_over_task(nullptr, parsed);  // the defaults, for a model card
+    else
+      take_over(parsed);
     encoder.attention = attention.terms();
-    encoder.max_length = *max_length;
+    encoder.max_length = max_length.value_or(128);
     settings.check(encoder.task);
     if (encoder.task.kind == lx::TaskKind::regression && !label_names.empty())
       lx::fail_usage("--labels", "a regression has numbers, not classes");
@@ -115,7 +118,6 @@ struct MatcherOptions : RunOptions {
       max_length = stored->max_length;
       start.kept.push_back(lx::cat(*max_length, " tokens"));
     }
-    max_length = max_length.value_or(128);
     const bool same = ours && stored->task.texts == texts;
     take_over_task(same ? &stored->task : nullptr, parsed);
     if (const std::string key(lx::detail::records_key); same && file.metadata.contains(key)) start.metadata[key] = file.text(key);
