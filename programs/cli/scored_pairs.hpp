@@ -24,6 +24,7 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
                        const std::shared_ptr<const lx::RecordPairs>& records, F&& row) {
   lx::TableOptions table;
   table.records = records;
+  table.ids = true;
   if (!records) table.columns = {"left_id", "right_id"};
   table.keep = {"score"};
   if (matches && !threshold) {

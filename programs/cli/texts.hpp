@@ -29,9 +29,8 @@ struct Texts {
 };
 
 /// Reads texts: the lines of a .txt, or `column` (default: the column `text`, else the first) of a .csv, .tsv or .jsonl, with `id` as the
-/// column of their ids. Errors (file): there are none; an id is empty or given twice.
-inline Texts read_texts(const std::string& path, const std::string& column, const std::string& id,
-                        lx::Delimiter delimiter = lx::Delimiter::automatic) {
+/// column of their ids. table: delimiter, header and columns_setting. Errors (file): there are none; an id is empty or given twice.
+inline Texts read_texts(const std::string& path, const std::string& column, const std::string& id, lx::TableOptions table) {
   Texts all{path, {}, {}};
   std::ifstream in(path, std::ios::binary);
   if (!in) lx::fail_file(path, "cannot be opened");
@@ -41,10 +40,10 @@ inline Texts read_texts(const std::string& path, const std::string& column, cons
     for (std::string line; lines.next(line);) all.texts.push_back(line);
     if (in.bad()) lx::fail_file(path, "cannot be read");
   } else {
-    lx::TableOptions table{.labels = false, .texts = 1};
+    table.labels = false;
+    table.texts = 1;
     if (!column.empty()) table.columns = {column};
     if (!id.empty()) table.keep = {id};
-    table.delimiter = delimiter;
     lx::PairReader reader(in, path, lx::table_format(path, in), table);
     for (lx::PairRow row; reader.next(row);) {
       all.texts.push_back(row.left);

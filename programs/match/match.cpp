@@ -26,7 +26,8 @@ class Match final : public program::Command {
     program::PartFile file(o_.out, o_.resume, o_.overwrite);
     const auto records = o_.load_records(model.get());
     std::optional<lx::LabelledPairs> labelled;
-    if (!o_.decision.validation.empty()) labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()));
+    if (!o_.decision.validation.empty())
+      labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()), o_.decision.skip_labels);
     settings.candidates = o_.candidates.load();
     program::MatchProgress progress(std::cerr, !o_.quiet, isatty(2) != 0);
     const lx::MatchStream stream(

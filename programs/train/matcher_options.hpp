@@ -82,6 +82,7 @@ struct MatcherOptions : RunOptions {
     encoder.attention = attention.terms();
     encoder.max_length = max_length;
     encoder.task.label_names = label_names;
+    if (label_names.empty()) table.label_advice = label_advice;
     if (settings.loss && settings.loss != lx::MatcherLoss::cross_entropy) encoder.task.kind = lx::TaskKind::regression;
     if (settings.loss == lx::MatcherLoss::binary) encoder.task.activation = lx::ScoreActivation::sigmoid;
     const bool regression = encoder.task.kind == lx::TaskKind::regression;

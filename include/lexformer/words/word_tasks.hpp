@@ -9,6 +9,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/data/row_reader.hpp"
 #include "lexformer/noise/misspellings.hpp"
 
 namespace lexformer {
@@ -36,7 +37,7 @@ struct CategorizedWord {
 
 /// Reads a table (.csv, .tsv, .jsonl; see PairReader) with a header that has the columns `category` and `word`. Rows without a word are
 /// left out. Errors: as read_pairs; no row has a word.
-std::vector<CategorizedWord> read_categorized_words(const std::string& path);
+std::vector<CategorizedWord> read_categorized_words(const std::string& path, Delimiter delimiter = Delimiter::automatic);
 
 /// A misspelling and the correct word, both in lower case.
 struct Misspelling {
@@ -143,9 +144,9 @@ LEXFORMER_INLINE std::vector<ScoredWordPair> parse_word_pairs(std::string_view t
 
 LEXFORMER_INLINE std::vector<ScoredWordPair> read_word_pairs(const std::string& path) { return parse_word_pairs(read_file(path), path); }
 
-LEXFORMER_INLINE std::vector<CategorizedWord> read_categorized_words(const std::string& path) {
+LEXFORMER_INLINE std::vector<CategorizedWord> read_categorized_words(const std::string& path, Delimiter delimiter) {
   std::vector<CategorizedWord> words;
-  for (const PairRow& row : read_pairs(path, {.columns = {"category", "word"}, .labels = false}).rows)
+  for (const PairRow& row : read_pairs(path, {.columns = {"category", "word"}, .labels = false, .delimiter = delimiter}).rows)
     if (!row.right.empty()) words.push_back({lower_case(row.right), row.left});
   if (words.empty()) fail_file(path, "no row has a word");
   return words;
