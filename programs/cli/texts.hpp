@@ -52,7 +52,7 @@ inline Texts read_texts(const std::string& path, const std::string& column, cons
         lx::fail_file(lx::cat(path, ": line ", row.line), "the id in column ", lx::in_quotes(id), " is empty");
     }
   }
-  if (all.texts.empty()) lx::fail_file(path, "has no texts");
+  if (all.texts.empty()) lx::fail_file(path, "has no texts", lx::empty_pipe(path));
   for (std::size_t i = 0; i < all.texts.size(); ++i) {
     if (id.empty()) all.ids.push_back(std::to_string(i + 1));
     if (!all.places.emplace(all.ids[i], i).second) lx::fail_file(path, "the id ", lx::in_quotes(all.ids[i]), " is given twice");

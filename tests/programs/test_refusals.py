@@ -257,6 +257,15 @@ class Refusals(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(program(*rank, "--query", "a", "--documents", title, "--header", "yes").stdout.splitlines()), 2)
 
+    def test_a_pipe_from_a_program_that_failed(self):
+        for command in (("evaluate", "--model", self.model, "--test"), ("assign", "--clusters", "--out", self.folder / "c.csv"),
+                        ("rank", "--model", self.model, "--query", "a", "--documents"), ("encode", "--model", self.encoder, "--output", self.folder / "x.npy", "--input"),
+                        ("evaluate_words", "--vectors", self.encoder, "--similarity"), ("match", "--out", self.folder / "m.csv")):
+            read, write = os.pipe()
+            os.close(write)
+            self.refused(3, program(*command, f"/dev/fd/{read}", pass_fds=[read]), f"/dev/fd/{read}: ", "; did the command that writes into this pipe fail?")
+            os.close(read)
+
     def test_one_run_in_a_folder(self):
         out = self.folder / "locked"
         command = [BIN / "lexformer", "train_matcher", *map(str, self.command(out, "--save-steps", 5, steps=100000))]

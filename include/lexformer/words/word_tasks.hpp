@@ -137,7 +137,7 @@ LEXFORMER_INLINE std::vector<ScoredWordPair> parse_word_pairs(std::string_view t
       fail_file(here, "the score ", in_quotes(columns[score_column]), " is no finite number");
     pairs.push_back({lower_case(columns[first]), lower_case(columns[first + 1]), score});
   }
-  if (pairs.empty()) fail_file(where, "has no pairs of words");
+  if (pairs.empty()) fail_file(where, "has no pairs of words", empty_pipe(where));
   detail::take_off_tags(pairs);
   return pairs;
 }
