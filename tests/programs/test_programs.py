@@ -367,6 +367,27 @@ class Programs(Refusals, unittest.TestCase):
         self.assertEqual([name for name, _ in rows], ["one", "two", "two"])
         self.assertAlmostEqual(rows[2][1], 100 * measured[2]["f1"], places=5)
 
+    def test_scores_of_named_classes(self):
+        rows = "".join(f"{i}\ta\tb\t{name}\n" for i, name in enumerate(["contradiction", "entailment", "neutral", "may be"] * 5))
+        (self.folder / "named.tsv").write_text("id\tleft\tright\tlabel\n" + rows)
+        text = "id\tleft\tright\n" + "".join(f"{i}\ta {i}\tb\n" for i in range(5))
+        for names, skip in (("contradiction,entailment,neutral,may be", []), ("contradiction,neutral", ["--skip-label", "entailment", "may be"])):
+            out, names, file = self.folder / f"named-{len(names)}", names.split(","), self.folder / "named.tsv"
+            done = program("train_matcher", "--model", self.model, "--train", file, "--valid", file, "--out", out, "--max-steps", 2, "--quiet", "--labels", ",".join(names), *skip)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            score = lambda *more: [line.split("\t") for line in program("score_pairs", "--model", out, *more, text=text).stdout.splitlines()]
+            logits, scores = score("--logits"), score("--keep", "id")
+            predicted = [max(range(len(names)), key=[float(x) for x in row].__getitem__) for row in logits]
+            self.assertEqual(len(logits), 5)
+            if len(names) > 2:
+                self.assertEqual(scores, [["id", "class"], *([str(i), names[p]] for i, p in enumerate(predicted))])
+                self.assertEqual(score("--keep", "id", "--logits")[0], ["id", *(f"logit_{name}" for name in names)])
+                self.assertEqual(score(), [[names[p]] for p in predicted])
+            else:  # one score, of the second class
+                self.assertEqual(scores[0], ["id", "score"])
+                self.assertEqual([float(s) >= 0.5 for _, s in scores[1:]], [p == 1 for p in predicted])
+                self.assertEqual(score("--keep", "id", "--logits")[0], ["id", "logit_0", "logit_1"])
+
     def compared(self, *arguments):
         done = program("compare", "--output", self.folder / "compared.json", "--resamples", 50, *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
