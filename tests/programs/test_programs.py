@@ -14,6 +14,7 @@ import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -263,6 +264,37 @@ class Programs(Refusals, unittest.TestCase):
                 files.append([(out / name).read_bytes() for name in ("model.lxf", "log.jsonl")])
             self.assertEqual(files[0], files[1])
             self.assertEqual(files[0], files[2])
+
+    def test_resume_names_a_damaged_state(self):
+        out = self.folder / "damaged-state"
+        self.assertEqual(self.train(out, "--max-steps", 6).returncode, 0)
+        [checkpoint] = out.glob("checkpoint-*")
+        state, manifest = checkpoint / "trainer_state.json", checkpoint / "MANIFEST.json"
+        good = state.read_text()
+
+        def with_state(text):
+            """The checkpoint with another state, which its manifest knows."""
+            state.write_text(text)
+            files = json.loads(manifest.read_text())
+            files["files"][state.name] = {"size": len(text), "crc32": zlib.crc32(text.encode())}
+            manifest.write_text(json.dumps(files))
+            return self.train(out, "--max-steps", 6, "--resume")
+
+        def changed(change):
+            value = json.loads(good)
+            change(value["lexformer"])
+            return json.dumps(value)
+
+        for text, *parts in (("{", "not JSON"), (changed(lambda s: s.pop("loop")), "the key 'loop' is missing"), (changed(lambda s: s["loop"].pop("losses")), "the key 'losses' is missing"),
+                             (changed(lambda s: s["loop"]["best"].update(value="high")), "'value' is"),
+                             (changed(lambda s: s["loop"]["best"]["state"].pop("metrics")), "'loop': 'best': 'state': ", "metrics")):
+            done = with_state(text)
+            self.refused(3, done, f"{state}: ", *parts)
+            self.assertEqual(done.stderr.count("trainer_state.json"), 1)
+        self.assertEqual(with_state(good).returncode, 0)
+        state.write_text(good + " ")  # not what the manifest says: there is no other checkpoint
+        done = self.train(out, "--max-steps", 6, "--resume", "--quiet")
+        self.refused(2, done, f"{out}: holds a model but no checkpoint to resume")
 
     def test_resume_refuses_other_settings(self):
         out = self.folder / "other"
