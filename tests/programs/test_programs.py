@@ -392,12 +392,22 @@ class Programs(Refusals, unittest.TestCase):
         self.assertEqual(systems["two@10"]["F1 at argmax"]["clean"]["difference"]["mean"], 0)
         self.assertNotIn("difference", systems["one@20"]["F1 at argmax"]["clean"])
         self.assertAlmostEqual(systems["two@20"]["F1 at argmax"]["clean"]["difference"]["mean"], 100 * (measured[2]["argmax_f1"] - measured[0]["argmax_f1"]))
-        self.assertEqual({p.stem for p in plots.glob("*.svg")}, {"runs_1", "lines_1", "runs_typos_1", "lines_typos_1"})
+        self.assertEqual({p.stem for p in plots.glob("*.svg")}, {f"{p}{t}_1" for p in ("differences", "runs", "lines") for t in ("", "_typos")})
+        with open(plots / "differences_1.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([r["system"] for r in rows], ["two"])
+        difference = systems["two"]["F1 at the stored threshold"]["clean"]["difference"]
+        for column, key in (("difference", "mean"), ("low", "low"), ("high", "high")):
+            self.assertAlmostEqual(float(rows[0][column]), difference[key], places=5)
         self.assertIn("pairs, %", (plots / "lines_1.svg").read_text())
         with open(plots / "runs_1.csv", newline="") as file:
             rows = [(r["system"], float(r["F1 at the stored threshold, %"])) for r in csv.DictReader(file)]
         self.assertEqual([name for name, _ in rows], ["one", "two", "two"])
         self.assertAlmostEqual(rows[2][1], 100 * measured[2]["f1"], places=5)
+        # One run of each system: the interval says more than boxes of one dot.
+        done = program("compare", "--result", f"one={a}", f"two={b}", "--plots", self.folder / "single", "--resamples", 50)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({p.stem for p in (self.folder / "single").glob("*.svg")}, {"differences_1", "differences_typos_1"})
 
     def test_scores_of_named_classes(self):
         rows = "".join(f"{i}\ta\tb\t{name}\n" for i, name in enumerate(["contradiction", "entailment", "neutral", "may be"] * 5))
