@@ -550,6 +550,27 @@ class Programs(Refusals, unittest.TestCase):
         self.refused(2, program("report", "--model", self.trained, "--model", f"trained={self.trained}", "--out", out), "two are called 'trained'")
         self.refused(2, program("report", "--model", self.trained, "--out", out, env={**os.environ, "SOURCE_DATE_EPOCH": "today"}), "SOURCE_DATE_EPOCH", "'today'")
 
+    def test_report_says_what_its_figures_are(self):
+        out, run = self.folder / "figures", self.folder / "figures-run"
+        shutil.copytree(self.trained, run)
+        lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+        for entry, value in zip([e for e in lines if "grad_norm" in e], (1e200, "nan", 1e99)):
+            entry["grad_norm"] = value
+        (run / "log.jsonl").write_text("".join(json.dumps(e) + "\n" for e in lines))
+        pages = []
+        for file in ("test.tsv", "train.tsv"):
+            done = program("report", "--model", f"lea={run}", "--test", self.folder / file, "--out", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            pages.append((out / "index.html").read_text())
+            self.assertIn("larger norms were clipped to --clip. Left out: 2 values that are not finite or beyond 1e100.", pages[-1])
+            self.assertEqual(pages[-1].count("Left out: "), 1)
+        self.assertEqual(["lea was trained on these pairs: its figures do not tell how good it is on others." in page for page in pages], [False, True])
+        self.assertRegex(pages[0], "<th[^>]*>pair</th>\\s*<th[^>]*>label</th>\\s*<th[^>]*>prediction</th>\\s*<th[^>]*>score</th>")
+        errors = re.findall(r'<span class="line">((?:no )?match)</span>', pages[0])
+        self.assertGreater(len(errors), 0)
+        for label, prediction in zip(errors[::2], errors[1::2]):
+            self.assertNotEqual(label, prediction)
+
     def test_more_classes_and_regression(self):
         rows = pairs(60, 9).splitlines()
         (self.folder / "three.csv").write_text("".join(f"a,b,c{i % 3}\n" if i else "left,right,label\n" for i in range(30)))
