@@ -64,10 +64,18 @@ inline void visit_delimiter(OptionVisitor& v, lx::Delimiter& delimiter) {
       .identity(false);
 }
 
+inline lx::Option& visit_skip_label(OptionVisitor& v, std::vector<std::string>& labels) {
+  return v.list("skip_label", labels, "leave out rows with this label, e.g. SNLI's -; one or more").shown_as("LABEL").identity(false);
+}
+
+inline lx::Option& visit_header(OptionVisitor& v, lx::TableHeader& header) {
+  return v.choice("header", header, "whether tables have a header row").identity(false);
+}
+
 /// The options for tables as other programs write them.
 inline void visit_dialect(OptionVisitor& v, lx::TableOptions& table) {
   visit_delimiter(v, table.delimiter);
-  v.list("skip_label", table.skip_labels, "leave out rows with this label, e.g. SNLI's -; one or more").shown_as("LABEL").identity(false);
+  visit_skip_label(v, table.skip_labels);
 }
 
 /// The options for reading tables: columns and header. texts: of a row; 0: as many as the model reads.
@@ -79,7 +87,7 @@ inline void visit_table(OptionVisitor& v, lx::TableOptions& table, std::size_t t
   v.list("columns", table.columns, columns + ": names, or numbers from 1; a name with a comma in double quotes" + records)
       .split_at(',')
       .identity(false);
-  v.choice("header", table.header, "whether tables have a header row").identity(false);
+  visit_header(v, table.header);
   visit_dialect(v, table);
 }
 

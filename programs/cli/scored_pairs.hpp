@@ -24,6 +24,7 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
                        const std::shared_ptr<const lx::RecordPairs>& records, F&& row) {
   lx::TableOptions table;
   table.records = records;
+  table.ids = true;
   if (!records) table.columns = {"left_id", "right_id"};
   table.keep = {"score"};
   if (matches && !threshold) {
@@ -37,7 +38,7 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
     const lx::TableFormat format = lx::table_format(path, in);
     // Without a pair, a .jsonl is empty; the others have a header.
     if (format != lx::TableFormat::jsonl && in.peek() == std::ifstream::traits_type::eof())
-      lx::fail_file(path, "is empty, expected a header with left_id, right_id and score");
+      lx::fail_file(path, "is empty, expected a header with left_id, right_id and score", lx::empty_pipe(path));
     lx::PairReader reader(in, path, format, table);
     for (lx::PairRow pair; reader.next(pair);) {
       const auto here = [&] { return lx::cat(path, ": line ", pair.line); };

@@ -29,9 +29,8 @@ struct Texts {
 };
 
 /// Reads texts: the lines of a .txt, or `column` (default: the column `text`, else the first) of a .csv, .tsv or .jsonl, with `id` as the
-/// column of their ids. Errors (file): there are none; an id is empty or given twice.
-inline Texts read_texts(const std::string& path, const std::string& column, const std::string& id,
-                        lx::Delimiter delimiter = lx::Delimiter::automatic) {
+/// column of their ids. table: delimiter, header and columns_setting. Errors (file): there are none; an id is empty or given twice.
+inline Texts read_texts(const std::string& path, const std::string& column, const std::string& id, lx::TableOptions table) {
   Texts all{path, {}, {}};
   std::ifstream in(path, std::ios::binary);
   if (!in) lx::fail_file(path, "cannot be opened");
@@ -41,10 +40,10 @@ inline Texts read_texts(const std::string& path, const std::string& column, cons
     for (std::string line; lines.next(line);) all.texts.push_back(line);
     if (in.bad()) lx::fail_file(path, "cannot be read");
   } else {
-    lx::TableOptions table{.labels = false, .texts = 1};
+    table.labels = false;
+    table.texts = 1;
     if (!column.empty()) table.columns = {column};
     if (!id.empty()) table.keep = {id};
-    table.delimiter = delimiter;
     lx::PairReader reader(in, path, lx::table_format(path, in), table);
     for (lx::PairRow row; reader.next(row);) {
       all.texts.push_back(row.left);
@@ -53,7 +52,7 @@ inline Texts read_texts(const std::string& path, const std::string& column, cons
         lx::fail_file(lx::cat(path, ": line ", row.line), "the id in column ", lx::in_quotes(id), " is empty");
     }
   }
-  if (all.texts.empty()) lx::fail_file(path, "has no texts");
+  if (all.texts.empty()) lx::fail_file(path, "has no texts", lx::empty_pipe(path));
   for (std::size_t i = 0; i < all.texts.size(); ++i) {
     if (id.empty()) all.ids.push_back(std::to_string(i + 1));
     if (!all.places.emplace(all.ids[i], i).second) lx::fail_file(path, "the id ", lx::in_quotes(all.ids[i]), " is given twice");

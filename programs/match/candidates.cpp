@@ -44,6 +44,7 @@ class FindCandidates final : public program::Command {
     candidates_.visit(v, "top");
     v.output("out", out_, "write left_id, right_id and score of each candidate; .csv or .jsonl").shown_as("F.csv");
     v.inputs("matches", matches_, "labelled pairs of ids: print which share of the matches is among the candidates");
+    program::visit_skip_label(v, skip_labels_).needs("matches");
     v.list("explain", ids_, "two ids: print why the pair is a candidate or not, and nothing else").values(2).shown_as("ID");
     v.number("typo_share", share_, lx::bounds::share, "share of words with a typo, in both tables, to measure what is lost");
     typo_flags_.visit(v, typos_);
@@ -86,7 +87,7 @@ class FindCandidates final : public program::Command {
     }
     std::vector<std::pair<std::size_t, std::size_t>> matches;
     if (!matches_.empty()) {
-      const auto labelled = lx::read_labelled_pairs(matches_, records);
+      const auto labelled = lx::read_labelled_pairs(matches_, records, {"0", "1"}, skip_labels_);
       for (std::size_t i = 0; i < labelled.labels.size(); ++i)
         if (labelled.labels[i] == 1) matches.push_back(labelled.places[i]);
     }
@@ -103,7 +104,7 @@ class FindCandidates final : public program::Command {
   program::RecordFlags flags_;
   program::CandidateFlags candidates_;
   std::string out_;
-  std::vector<std::string> matches_, ids_;
+  std::vector<std::string> matches_, skip_labels_, ids_;
   lx::TypoOptions typos_;
   double share_ = 0;
   std::uint64_t seed_ = 1;

@@ -42,6 +42,7 @@ class EvaluateMatches final : public program::Command {
         .required()
         .shown_as("F.csv");
     v.inputs("pairs", pairs_, "files of pairs of ids with the label 1 (match) or 0, each judged on its own").required().shown_as("F.csv");
+    program::visit_skip_label(v, skip_labels_);
     v.number("threshold", threshold_, lx::bounds::any, "least score of a match (default: the decision in the column match)");
     v.flag("one_table", one_table_, "both ids come from one table, so their order does not matter");
     v.size("resamples", bootstrap_.resamples, 1, 1000000, "resamples of the bootstrap over the labelled pairs, for the intervals of 95 %");
@@ -57,7 +58,7 @@ class EvaluateMatches final : public program::Command {
     std::vector<Decided> all;
     std::size_t width = 5;
     for (const auto& path : pairs_) {
-      const auto table = lx::read_pairs(path, {.ids = true});
+      const auto table = lx::read_pairs(path, {.ids = true, .skip_labels = skip_labels_});
       const auto labels = lx::class_labels(table);
       Decided& decided = all.emplace_back();
       decided.path = path;
@@ -102,7 +103,7 @@ class EvaluateMatches final : public program::Command {
   }
 
  private:
-  std::vector<std::string> files_, pairs_;
+  std::vector<std::string> files_, pairs_, skip_labels_;
   std::optional<double> threshold_;
   std::string output_;
   bool one_table_ = false;

@@ -24,7 +24,8 @@ class Match final : public program::Command {
     program::PartFile file(o_.out, o_.resume, o_.overwrite);
     const auto records = o_.load_records(model.get());
     std::optional<lx::LabelledPairs> labelled;
-    if (!o_.decision.validation.empty()) labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()));
+    if (!o_.decision.validation.empty())
+      labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()), o_.decision.skip_labels);
     settings.candidates = o_.candidates.load();
     lx::Progress progress(std::cerr, program::progress_options(o_.quiet ? lx::ProgressMode::none : lx::ProgressMode::automatic, 10));
     const lx::MatchStream stream(

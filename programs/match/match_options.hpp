@@ -27,7 +27,7 @@ namespace program {
 
 /// How a pair is decided: lexformer::DecisionOptions, and the files by which it is chosen.
 struct DecisionFlags : lx::DecisionOptions {
-  std::vector<std::string> validation;
+  std::vector<std::string> validation, skip_labels;
   std::string calibration_file;
   bool no_cascade = false;
 
@@ -41,6 +41,7 @@ struct DecisionFlags : lx::DecisionOptions {
          "files of pairs of ids with a label, which were not trained on: by them the score combines the model's (column model) with the "
          "evidence of the candidate search, the threshold is chosen, and the column probability is calibrated")
         .shown_as("F.csv");
+    visit_skip_label(v, skip_labels).needs("validation");
     v.number("min_precision", min_precision, lx::bounds::share,
              "the threshold is the least one with this precision on the pairs of --validation, e.g. 0.98")
         .needs("validation")

@@ -73,8 +73,29 @@ lx::Json compare(const program::TestFile& test, const std::string& baseline, con
   return json;
 }
 
-/// Draws the first metric of each run: boxes for systems without X, lines over X for the others.
-void draw(lx::ReportPage& page, const program::TestFile& test, const std::string& number, const std::string& x_label) {
+/// Draws the differences of the first metric with their intervals, as compare() found them.
+void draw_differences(lx::ReportPage& page, const program::TestFile& test, const lx::Json& found, const std::string& baseline,
+                      const std::string& suffix, bool noisy) {
+  std::vector<lx::IntervalGroup> groups;
+  lx::Csv csv({"system", "difference", "low", "high"});
+  for (std::size_t i = 0; i < test.systems.size(); ++i) {
+    const lx::Json figures =
+        found["systems"][i].value(test.metrics[0].name, lx::Json::object()).value(noisy ? "typos" : "clean", lx::Json());
+    if (test.systems[i].x || !figures.contains("difference")) continue;
+    const lx::Json& d = figures["difference"];
+    const auto& g = groups.emplace_back(lx::IntervalGroup{test.systems[i].name, d["mean"], d["low"], d["high"]});
+    csv.row({g.name, lx::short_number(g.value, 9), lx::short_number(g.low, 9), lx::short_number(g.high, 9)});
+  }
+  if (groups.empty()) return;
+  page.picture(
+      "differences" + suffix,
+      lx::interval_plot(groups, lx::cat("Difference to ", baseline, noisy ? ", with typos" : ""), test.metrics[0].name + ", points"), csv,
+      "Dots: the difference of the means over runs. Lines: its interval, by the bootstrap over the test pairs.");
+}
+
+/// Draws the first metric of each run: boxes for systems without X, lines over X for the others. A single run of each has no box.
+void draw(lx::ReportPage& page, const program::TestFile& test, const lx::Json& found, const std::string& baseline,
+          const std::string& number, const std::string& x_label) {
   page.heading(test.name);
   std::vector<std::size_t> all(test.labels.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
@@ -95,7 +116,8 @@ void draw(lx::ReportPage& page, const program::TestFile& test, const std::string
       if (points[s.name].empty()) names.push_back(s.name);
       points[s.name][*s.x] = values;
     }
-    if (!boxes.empty()) {
+    draw_differences(page, test, found, baseline, suffix, noisy);
+    if (std::any_of(boxes.begin(), boxes.end(), [](const lx::BoxGroup& b) { return b.values.size() > 1; })) {
       lx::Csv csv({"system", "run", metric});
       for (const auto& b : boxes)
         for (std::size_t i = 0; i < b.values.size(); ++i) csv.row({b.name, lx::cat(i + 1), lx::short_number(b.values[i], 9)});
@@ -132,7 +154,8 @@ class Compare final : public program::Command {
     v.number("level", options_.level, 0.5, 0.999, "confidence level");
     v.size("seed", options_.seed, 0, "seed of the bootstrap");
     v.output("output", output_, "also write the results as JSON").shown_as("F.json");
-    v.folder("plots", plots_, "folder for a page with pictures: a box plot of the runs, lines over X");
+    v.folder("plots", plots_,
+             "folder for a page with pictures: differences with their intervals, a box plot of several runs, lines over X");
     v.text("x_label", x_label_, "with --plots: name of X, with its unit");
     visit_threads(v);
   }
@@ -147,7 +170,7 @@ class Compare final : public program::Command {
       if (std::none_of(test.systems.begin(), test.systems.end(), is_base))
         lx::fail_usage("--baseline", "no --result is called '", baseline_, "'");
       json.push_back(compare(test, baseline_, options_));
-      if (!plots_.empty()) draw(page, test, lx::cat(json.size()), x_label_);
+      if (!plots_.empty()) draw(page, test, json.back(), baseline_, lx::cat(json.size()), x_label_);
     }
     if (!output_.empty()) lx::write_file_atomic(output_, lx::Json{{"test", json}}.dump(2) + "\n");
     if (plots_.empty()) return 0;

@@ -4,6 +4,7 @@
 #include <lexformer/core/hash.hpp>
 #include <lexformer/io/json.hpp>
 #include <lexformer/metrics.hpp>
+#include <lexformer/words/word_tasks.hpp>
 #include <unordered_map>
 
 #include "cli/word_sources.hpp"
@@ -173,6 +174,8 @@ class EvaluateWords final : public program::Command {
         .needs("imputer");
     v.inputs("similarity", similarity_, "files of lines `word word score` or `index word word score`, separated by tabs");
     v.inputs("clusters", clusters_, "tables (.csv, .tsv, .jsonl) with columns `category` and `word`");
+    program::visit_delimiter(v, delimiter_);
+    v.find("delimiter")->needs("clusters");
     v.inputs("misspellings", misspellings_,
              "files of lines `misspelling correct`, separated by a tab, or of lines `$correct`, each followed by its misspellings; need "
              "--imputer")
@@ -197,7 +200,7 @@ class EvaluateWords final : public program::Command {
         table.add(p.right);
       }
     for (const auto& file : clusters_)
-      for (const auto& w : categorized.emplace_back(lx::read_categorized_words(file))) table.add(w.word);
+      for (const auto& w : categorized.emplace_back(lx::read_categorized_words(file, delimiter_))) table.add(w.word);
     std::vector<std::vector<lx::Misspelling>> misspelt;
     for (const auto& file : misspellings_) misspelt.push_back(lx::read_misspellings(file));
     const auto vectors = program::read_static_vectors(vectors_, words_, imputer_, imputer_only_);
@@ -230,6 +233,7 @@ class EvaluateWords final : public program::Command {
   std::string vectors_, words_, imputer_, output_;
   std::vector<std::string> similarity_, clusters_, misspellings_;
   bool imputer_only_ = false;
+  lx::Delimiter delimiter_ = lx::Delimiter::automatic;
   lx::KMeansOptions kmeans_;
 };
 

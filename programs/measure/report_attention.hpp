@@ -53,6 +53,13 @@ struct Contender {
     return lx::cat(name, ": ", seed, r.contains("runs") ? ", the best of " : ", the first of ", seeds.size(),
                    r.contains("runs") ? " by its validation score" : "");
   }
+  /// Whether a run was trained on these examples.
+  bool trained_on(const std::vector<lx::PairExample>& examples) const {
+    return std::any_of(seeds.begin(), seeds.end(), [&](const std::string& run) {
+      const lx::Json r = results(run);
+      return r.contains("settings") && r["settings"].value("train", "") == lx::describe(examples, model.task().texts);
+    });
+  }
   /// "lea was trained with augment 0.5, ...": the settings of the shown run; empty if there are none.
   std::string settings() const {
     const lx::Json r = results(path);

@@ -24,6 +24,7 @@ inline void reliability_section(lx::ReportPage& page, const std::vector<Contende
         s.x.push_back(100 * bin.probability);
         s.y.push_back(100 * bin.positives);
       }
+      s.line = s.x.size() > 2;  // two dots at the ends are no curve
       table.push_back({lx::escape_xml(name), lx::short_number(100 * lx::calibration_error(p, labels), 3),
                        lx::short_number(lx::brier_score(p, labels), 3)});
     };

@@ -162,16 +162,18 @@ inline void worst_errors(lx::ReportPage& page, const Contender& c, const std::ve
   std::vector<std::vector<std::string>> rows;
   for (std::size_t k = 0; k < std::min(worst, wrong.size()); ++k) {
     const auto& e = examples[wrong[k]];
-    rows.push_back({lx::cat(wrong[k] + 1), on_one_line(names[static_cast<std::size_t>(e.label)]), lx::short_number(scores[wrong[k]], 3)});
+    const auto label = static_cast<std::size_t>(e.label);  // the prediction is the other class
+    rows.push_back(
+        {lx::cat(wrong[k] + 1), on_one_line(names[label]), on_one_line(names[1 - label]), lx::short_number(scores[wrong[k]], 3)});
     if (single)
       rows.back().push_back(lx::escape_xml(e.left));
     else
       rows.back().insert(rows.back().end(), {lx::mark_differences(e.left, e.right), lx::mark_differences(e.right, e.left)});
   }
   if (single)
-    page.table({"row", "class", "score", "text"}, rows);
+    page.table({"row", "label", "prediction", "score", "text"}, rows);
   else
-    page.table({"pair", "class", "score", "left", "right"}, rows);
+    page.table({"pair", "label", "prediction", "score", "left", "right"}, rows);
 }
 
 /// Shows metrics, precision and recall, histograms and the worst errors on a test file.
@@ -181,6 +183,9 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   const std::string pairs = lx::examples_name(contenders.back().model.task().texts);
   page.heading("Test " + pairs);
   page.paragraph(lx::cat(file, ", ", examples.size(), " ", pairs));
+  for (const auto& c : contenders)
+    if (c.trained_on(examples))
+      page.paragraph(lx::cat(c.name, " was trained on these ", pairs, ": its figures do not tell how good it is on others."));
   metrics_table(page, contenders, evaluations);
   if (std::any_of(contenders.begin(), contenders.end(), [](const Contender& c) { return c.model.task().labels != 2; })) return;
   const auto labels = lx::labels_of(examples);

@@ -23,6 +23,7 @@ struct Series {
   std::vector<std::pair<double, double>> highlights{};  // highlighted points, on the line or elsewhere
   bool smooth = false;  // draw the line light, with its moving_mean() over about a twentieth of its points on top
   std::vector<std::pair<double, double>> interval{};  // instead of deviation: lower and upper bound of the band at each point
+  bool line = true;                                   // connect the points
 
   /// Errors, in the name of `where`: the lists do not have an element for each x, or there are both deviations and intervals.
   void check(const char* where) const {
@@ -199,7 +200,7 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
         for (std::size_t i = last; i-- > first;) add(i, s.low(i));
         frame.svg.area(band, line_colour(k), 0.18);
       }
-      if (last - first > 1) {
+      if (last - first > 1 && s.line) {
         frame.svg.path(line, line_colour(k), s.smooth ? 1 : 2, s.smooth ? "" : line_dash(k), s.smooth ? 0.3 : 1);
         if (s.smooth) frame.svg.path(smooth, line_colour(k), 2, line_dash(k));
       } else if (!s.dots)  // a line with one point would be invisible

@@ -20,8 +20,8 @@ struct ComparedWord {
   std::string_view nearest{};  // of the other text; a view into it
 };
 
-/// Words are separated by spaces and compared case-insensitively; of a long word the first max_similarity_characters are, unless both are
-/// equal. The result refers to both texts.
+/// Words are separated by spaces and compared case-insensitively, without_punctuation(); of a long word the first max_similarity_characters
+/// are, unless both are equal. The result refers to both texts.
 inline std::vector<ComparedWord> compare_words(std::string_view text, std::string_view other) {
   struct DiffWord {
     std::string_view text;
@@ -32,7 +32,8 @@ inline std::vector<ComparedWord> compare_words(std::string_view text, std::strin
     for (std::size_t begin = 0; begin < s.size();) {
       const std::size_t end = std::min(s.find(' ', begin), s.size());
       if (end > begin) {
-        words.push_back({s.substr(begin, end - begin), to_utf32(s.substr(begin, end - begin))});
+        const std::u32string word = to_utf32(s.substr(begin, end - begin));
+        words.push_back({s.substr(begin, end - begin), std::u32string(without_punctuation(word))});
         for (char32_t& c : words.back().lower) c = to_lower(c);
       }
       begin = end + 1;

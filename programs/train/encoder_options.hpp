@@ -43,7 +43,7 @@ struct EncoderOptions : RunOptions {
         .identity(false)
         .only_if(ranks, lx::cat("is for --loss multiple-negatives; with ", lx::name_of(settings.loss),
                                 " a negative is a pair with its own label"));
-    v.choice("header", table.header, "whether tables have a header row").identity(false);
+    visit_header(v, table.header);
     visit_dialect(v, table);
 
     v.group("Model");

@@ -95,6 +95,7 @@ struct MatcherOptions : RunOptions {
       take_over(parsed);
     encoder.attention = attention.terms();
     encoder.max_length = max_length.value_or(128);
+    if (label_names.empty()) table.label_advice = label_advice;
     settings.check(encoder.task);
     if (encoder.task.kind == lx::TaskKind::regression && !label_names.empty())
       lx::fail_usage("--labels", "a regression has numbers, not classes");

@@ -48,6 +48,7 @@ struct TextCnnTrainOptions : RunOptions {
   }
   void finish(const OptionVisitor&) {
     finish_run();
+    if (label_names.empty()) table.label_advice = label_advice;
     typo_flags.load(typos);
     if (label_names.size() == 1) lx::fail_usage("--labels", "1 class is named; a classification has 2 or more");
   }

@@ -9,6 +9,9 @@
 
 namespace program {
 
+/// TableOptions::label_advice of trainings without --labels.
+inline constexpr const char* label_advice = " (`labels` names others: no,yes)";
+
 /// Where a run goes, and what it shows.
 struct RunOptions {
   std::string out, command;  // command: the command line, for the model card

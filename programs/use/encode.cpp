@@ -55,7 +55,8 @@ class Encode final : public program::Command {
     v.text("columns", column_, "with --input: the column of the text, a name or a number from 1 (default: text, else the first)")
         .needs("input");
     v.text("id", id_, "with --input and a .jsonl output: the column of the ids (default: the number of the text)").needs("input");
-    program::visit_delimiter(v, delimiter_);
+    program::visit_header(v, table_.header).needs("input");
+    program::visit_delimiter(v, table_.delimiter);
     v.find("delimiter")->needs("input");
     v.flag("pairs", pairs_, "each line is left TAB right").only_if(input_.empty(), "is for standard input; --input has single texts");
     v.integer("layer", layer_, -1, 256, "0 = embeddings, 1 = after the first layer, ...; -1 = after the last");
@@ -106,7 +107,7 @@ class Encode final : public program::Command {
  private:
   Input read() const {
     if (input_.empty()) return read_lines(pairs_);
-    Input input{.file = program::read_texts(input_, column_, id_, delimiter_), .left = {}, .right = {}};
+    Input input{.file = program::read_texts(input_, column_, id_, table_), .left = {}, .right = {}};
     input.left = std::move(input.file->texts);
     return input;
   }
@@ -115,7 +116,7 @@ class Encode final : public program::Command {
   bool pairs_ = false, normalize_ = false;
   std::size_t max_length_ = 512, batch_ = 32;
   int layer_ = -1;
-  lx::Delimiter delimiter_ = lx::Delimiter::automatic;
+  lx::TableOptions table_;
   program::KnowledgeOptions knowledge_;
   program::LovePlugFlags love_;
   program::Compute compute_;

@@ -23,11 +23,10 @@ using Labels = std::vector<std::map<std::size_t, double>>;
 /// Reads rows of a query's id, a document's id and a relevance; one below 0 is 0. sample: a document that is not there has a place behind
 /// the others.
 Labels read_labels(const std::string& file, const std::vector<std::string>& columns, const program::Texts& queries,
-                   const program::Texts& documents, lx::Delimiter delimiter, bool sample) {
-  lx::TableOptions table;
+                   const program::Texts& documents, lx::TableOptions table, bool sample) {
   table.columns = columns;
+  table.header = lx::TableHeader::automatic;
   table.ids = table.judgements = true;
-  table.delimiter = delimiter;
   const auto rows = lx::read_pairs(file, table);
   const auto relevance = lx::number_labels(rows);
   Labels labels(queries.texts.size());
@@ -85,7 +84,9 @@ class Rank final : public program::Command {
     v.text("query_id", query_id_, "column of the queries' ids (default: their numbers from 1)").shown_as("COLUMN").needs("queries");
     v.text("column", document_column_, "column of the documents' texts (default: text, else the first)").shown_as("COLUMN");
     v.text("id", document_id_, "column of the documents' ids (default: their numbers from 1)").shown_as("COLUMN");
-    program::visit_delimiter(v, delimiter_);
+    program::visit_header(v, table_.header).help = "whether the tables of queries and documents have a header row";
+    program::visit_dialect(v, table_);
+    v.find("skip_label")->needs("labels");
     v.size("top", top_, 1, "documents of each query");
     v.input("labels", labels_path_,
             "rows of a query's id, a document's id and a relevance, above 0 if the document is relevant: print MRR, NDCG and recall within "
@@ -104,11 +105,14 @@ class Rank final : public program::Command {
   int run() override {
     if (query_.empty() == queries_path_.empty()) lx::fail_usage("command line", "give either --query or --queries");
     const auto format = out_.empty() ? lx::TableFormat::csv : program::output_format(out_);
-    const auto documents = program::read_texts(documents_path_, document_column_, document_id_, delimiter_);
+    table_.columns_setting = "column";
+    auto query_table = table_;
+    query_table.columns_setting = "query_column";
+    const auto documents = program::read_texts(documents_path_, document_column_, document_id_, table_);
     const auto queries = queries_path_.empty() ? program::Texts{"--query", {"1"}, {query_}, {{"1", 0}}}
-                                               : program::read_texts(queries_path_, query_column_, query_id_, delimiter_);
+                                               : program::read_texts(queries_path_, query_column_, query_id_, query_table);
     std::optional<Labels> labels;  // read first, so that a bad file is reported early
-    if (!labels_path_.empty()) labels = read_labels(labels_path_, label_columns_, queries, documents, delimiter_, sample_);
+    if (!labels_path_.empty()) labels = read_labels(labels_path_, label_columns_, queries, documents, table_, sample_);
 
     const Rankings found = rankings(queries.texts, documents.texts);
     if (!out_.empty() || !labels) {
@@ -149,7 +153,7 @@ class Rank final : public program::Command {
 
   std::string model_, query_, queries_path_, documents_path_, query_id_, document_id_, query_column_, document_column_, labels_path_, out_;
   std::vector<std::string> label_columns_;
-  lx::Delimiter delimiter_ = lx::Delimiter::automatic;
+  lx::TableOptions table_;
   bool sample_ = false;
   std::size_t top_ = 10, batch_ = 32;
   program::ModelFlags flags_;

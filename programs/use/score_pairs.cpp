@@ -52,6 +52,8 @@ class ScorePairs final : public program::Command {
   }
   int run() override {
     const auto model = lx::open_scorer(model_, compute_, flags_.extras());
+    // Two classes have one score, whatever they are called.
+    const auto classes = model->task().labels > 2 ? model->task().label_names : std::vector<std::string>{};
     table_.labels = false;
     table_.texts = model->task().texts;
     records_.apply(table_, model->metadata, model_);
@@ -90,14 +92,16 @@ class ScorePairs final : public program::Command {
       if (std::exchange(header, false)) {
         if (table_.records) std::cout << "left_id\tright_id\t";
         for (const auto& name : reader.kept_names()) std::cout << cell(name) << '\t';
-        for (std::size_t c = 0; logits_ && c < y.dim(1); ++c) std::cout << "logit_" << c << (c + 1 < y.dim(1) ? '\t' : '\n');
-        if (!logits_) std::cout << "score\n";
+        for (std::size_t c = 0; logits_ && c < y.dim(1); ++c)
+          std::cout << "logit_" << (classes.empty() ? std::to_string(c) : classes[c]) << (c + 1 < y.dim(1) ? '\t' : '\n');
+        if (!logits_) std::cout << (classes.empty() ? "score\n" : "class\n");
       }
       const auto scores = model->scores_of(y);
       for (std::size_t i = 0; i < examples.size(); ++i) {
         std::cout << kept[i];
         for (std::size_t c = 0; logits_ && c < y.dim(1); ++c) std::cout << y.at(i, c) << (c + 1 < y.dim(1) ? '\t' : '\n');
-        if (!logits_) std::cout << scores[i] << '\n';
+        if (!logits_ && classes.empty()) std::cout << scores[i] << '\n';
+        if (!logits_ && !classes.empty()) std::cout << classes.at(static_cast<std::size_t>(scores[i])) << '\n';
       }
       std::cout.flush();
       if (fault) std::rethrow_exception(fault);
@@ -119,6 +123,6 @@ class ScorePairs final : public program::Command {
 const program::Registered<ScorePairs> command{
     "score_pairs", program::Group::use, "scores a stream of pairs or single texts",
     "Scores pairs, or single texts if the model reads those, from standard input. Two classes: the probability of class 1; more classes: "
-    "the most probable class; regression: the value."};
+    "the most probable class, by its name if the model has names; regression: the value."};
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST_CASE("uerbert: WordNet is given again to a saved model; without it texts ar
   auto model = test::tiny_model<float>(with_uerbert);
   model.save(path);
   auto same = CrossEncoder<float>::load(path);
-  const std::string message = "uerbert: the model reads WordNet 3.0: give its folder with --wordnet DIR";
+  const std::string message = "uerbert: the model reads WordNet 3.0: give its folder with `wordnet` DIR";
   expect_error(
       ErrorKind::usage, [&] { same.predict({test::pairs[0]}); }, message);
   expect_error(

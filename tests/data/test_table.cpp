@@ -303,13 +303,15 @@ TEST_CASE("labels as other programs write them") {
   CHECK(find_label("true", named) == 2u);
   CHECK(!find_label("true", {"a", "b"}).has_value());
   PairTable table{"x", {{"a", "b", "NaN", 2, 3}}};
+  expect_file_error([&] { class_labels(table); }, "the labels are 0, 1; the row has no label: `skip_label` NaN");
+  table.label_advice = " (`labels` names others: no,yes)";
   expect_file_error([&] { class_labels(table); },
-                    "the labels are 0, 1 (training names others by `labels`: no,yes); the row has no label: `skip_label` NaN");
+                    "the labels are 0, 1 (`labels` names others: no,yes); the row has no label: `skip_label` NaN");
   expect_file_error([&] { class_labels(table); }, "the row has no label: `skip_label` NaN leaves such rows out");
   table.rows[0].label = "";
   expect_file_error([&] { number_labels(table); }, "is not a number, or too large for a float; the row has no label: `skip_label` ''");
   table.rows[0].label = "-";
-  expect_file_error([&] { class_labels(table); }, "`labels`: no,yes); `skip_label` - leaves such rows out");
+  expect_file_error([&] { class_labels(table); }, "no,yes); `skip_label` - leaves such rows out");
   table.rows[0].label = "True";
   CHECK(number_labels(table) == std::vector<double>{1});
 }
@@ -320,6 +322,9 @@ TEST_CASE("a first row that looks like a header with other names is refused, wit
   refused("name_a,name_b\ncamera,kamera\n", TableFormat::csv, "x: line 1: 'name_a, name_b' " + hint, unlabelled);
   refused("name_a\tname_b\n", TableFormat::tsv, hint, unlabelled);
   refused("text_a\ttext_b\tlabel\na\tb\t1\n", TableFormat::tsv, "text and label (`columns` NAME,NAME,NAME), or say `header` yes");
+  const TableOptions ids{.labels = false, .ids = true};
+  refused("name_a,name_b\n", TableFormat::csv, "and label; if this row is a pair, write a row of these names above it", ids);
+  refused("a_id;b_id\n", TableFormat::csv, "this row has ';': if they separate the columns, write a first line sep=;", ids);
   refused("id,Title,price\n1,a,2\n", TableFormat::csv, "'id, Title, price' looks like a header", unlabelled);
   const TableOptions no = {.columns = {}, .header = TableHeader::no, .labels = false},
                      yes = {.columns = {}, .header = TableHeader::yes, .labels = false};
@@ -370,6 +375,9 @@ TEST_CASE("tables of single texts: text and label") {
     expect_error(
         ErrorKind::usage, [&] { rows("a\tb\n", TableFormat::tsv, options); }, message);
   };
+  TableOptions queries = scored;
+  queries.columns_setting = "query_column";
+  refused("name\n", TableFormat::tsv, "name the columns of text (`query_column` NAME), or say `header` yes", queries);
   usage(with({"a"}), "x: 1 column is named, expected 2 (text, label)");
   usage(with({"a", "b", "c"}, TableHeader::automatic, false), "x: 3 columns are named, expected 1 (text)");
   usage({.keep = {"b"}, .texts = 1}, "the table has no columns 'text' and 'label'; name the columns, too");

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The documents on the list below keep the rules of CONTRIBUTING.md: short sentences, plain words, lines of 100 columns. The comments and
-literals of the code keep the plain words. A test of the rules comes first: it plants one mistake of each kind. In documents code and the
-targets of links are left out, and rows of tables may be long."""
+literals of the code keep the plain words, and the library's literals name no options of the command line. A test of the rules comes first:
+it plants one mistake of each kind. In documents code and the targets of links are left out, and rows of tables may be long."""
 import io
 import re
 import sys
@@ -95,7 +95,17 @@ def prose_of_code(name, text):
         yield first, " ".join(words)
 
 
+def dashed_options(text):
+    """(number of the line, text) of each literal of a C++ file with an option of the command line, such as --lr."""
+    for found in CPP_PROSE.finditer(text):
+        if re.search(r"(?<![\w-])--[a-z]", found["raw"] or found["text"] or ""):
+            yield text.count("\n", 0, found.start()) + 1, found.group()
+
+
 def code_mistakes(name, text):
+    if name.startswith("include/"):
+        for number, literal in dashed_options(text):
+            yield f"{name}:{number}: an option of the command line, expected the setting in backquotes: {literal}"
     for number, prose in prose_of_code(name, text):
         for phrase, around in unplain(COMPARED.sub("Message", re.sub(r"`[^`]*`", "Code", prose))):
             yield f"{name}:{number}: {phrase}: ...{around}..."
@@ -143,11 +153,13 @@ def self_test():
         sys.exit("the checker itself is broken: sizes")
     planted_code = [("x.hpp", "int a;  // It is no text.\n"), ("x.cpp", "/// Scores, those\n/// of a model.\nint a;\n"),
                     ("x.cu", "/* It reads pairs, too. */\n"), ("x.cpp", 'fail("the cosine, "\n     "that of texts");\n'),
+                    ("include/x.hpp", 'fail(a, "give --lr");\n'), ("include/x.hpp", 'fail(R"(--lr-decay: 0)");\n'),
                     ("x.hpp", 'auto page = R"x(\n"It" is no text)x";\n'), ("x.cpp", "int a = 1'000;  // It is no number.\n"),
                     ("x.cpp", 'fail(a, "name it, too");\nf(b, "is a");\n'), ("x.cpp", 'fail("is no ", kind);\n'),
                     ("x.cpp", 'f("is"); // no\nfail("is no ", kind, "text");\n'), ("x.py", "a = 1  # Those of a model.\n"),
                     ("x.py", 'def f():\n    """It is\n    no text."""\n'), ("x.sh", "ls  # It lists, too\n")]
     right_code = [("x.hpp", "int that_of;  // Text.\nchar c = '\"';\n// There is no text.\n"), ("x.cpp", "f(those of); // `that of`\n"),
+                  ("include/x.hpp", 'fail(a, "give `lr`");  // --lr\n--n; f("a--b"); g("-- a");\n'), ("x.cpp", 'fail(a, "give --lr");\n'),
                   ("x.hpp", "int a;  // those\nint b;  // of a model\n"), ("x.cpp", 'fail(file, "is no .npy file");\n'),
                   ("x.cpp", 'fail(f, "is no ", kind, " model: its type is");\n'), ("x.py", "a = 'is no text'\n"),
                   ("x.sh", "echo is no text ${#that of}\n")]

@@ -96,6 +96,12 @@ TEST_CASE("taggers: what does not fit") {
         TagLabels(Texts{"O", "O"});
       },
       "'O' is given twice");
+  expect_error(
+      ErrorKind::usage,
+      [] {
+        TagLabels(Texts{"O", "B LOC"});
+      },
+      "TagLabels: label 1, 'B LOC', has a space");
 
   const auto refused = [](ModelFile file, const char* part) {
     file.path = "m.lxf";

@@ -232,7 +232,7 @@ inline void check_trees_are_needed(const CrossEncoderOptions& options, const std
   model.save(path);
   auto same = CrossEncoder<float>::load(path);
   const auto refused = [](const auto& body, const std::string& message) { expect_error(ErrorKind::usage, body, message); };
-  refused([&] { same.predict({pairs[0]}); }, term + ": the model reads dependency trees: give them with --parses FILE.conllu");
+  refused([&] { same.predict({pairs[0]}); }, term + ": the model reads dependency trees: give them with `parses` FILE.conllu");
   same.provide(tiny_knowledge());
   CHECK(same_bits(same.logits(pairs), model.logits(pairs)));
   const Pairs missing{{"no such text", "lens"}};

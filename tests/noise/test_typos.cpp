@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lexformer/noise/typos.hpp"
@@ -33,6 +34,29 @@ std::vector<std::u32string> words_of(const std::string& text) {
 double distance(const std::u32string& a, const std::u32string& b) {
   return std::round((1.0 - levenshtein(a, b)) * static_cast<double>(std::max(a.size(), b.size())));
 }
+
+/// Counts the characters that a string writes.
+struct CountingTraits : std::char_traits<char32_t> {
+  static inline std::size_t written = 0;
+
+  static void assign(char32_t& to, const char32_t& from) noexcept {
+    ++written;
+    to = from;
+  }
+  static char32_t* assign(char32_t* to, std::size_t n, char32_t from) {
+    written += n;
+    return std::char_traits<char32_t>::assign(to, n, from);
+  }
+  static char32_t* move(char32_t* to, const char32_t* from, std::size_t n) {
+    written += n;
+    return std::char_traits<char32_t>::move(to, from, n);
+  }
+  static char32_t* copy(char32_t* to, const char32_t* from, std::size_t n) {
+    written += n;
+    return std::char_traits<char32_t>::copy(to, from, n);
+  }
+};
+using CountingWord = std::basic_string<char32_t, CountingTraits>;
 
 const std::string sentence = "Sony pink Cyber-shot 7.2 megapixel digital camera (dscw120p), 3 inch screen";
 
@@ -304,4 +328,17 @@ TEST_CASE("love: each word of at least 4 characters on its own, one edit each, a
   RandomStream random = typo_stream(1, 0, 0);
   CHECK_THROWS_WITH(add_typos("a b", {.mode = TypoMode::love, .respace = true}, random), doctest::Contains("mode love has others"));
   CHECK(add_typos_to_pair(text, "", options, random).second.empty());
+}
+
+TEST_CASE("typos in a long word take work that grows with its length") {
+  for (const TypoOp op : {TypoOp::insert, TypoOp::remove, TypoOp::substitute, TypoOp::swap, TypoOp::keyboard})
+    for (const std::size_t length : {2000u, 40000u}) {
+      const std::u32string plain(length, U'a');
+      CountingWord word(plain.begin(), plain.end());
+      RandomStream random = typo_stream(1, 0, 0), again = random;
+      CountingTraits::written = 0;
+      word = detail::add_typo(std::move(word), op, length / 4, random);
+      CHECK(CountingTraits::written <= 8 * length);
+      CHECK(std::u32string(word.begin(), word.end()) == detail::add_typo(plain, op, length / 4, again));
+    }
 }

@@ -99,6 +99,23 @@ class Imputers(Refusals, unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertGreater(json.loads(out.read_text())["similarity"][0]["on_all"]["spearman"], 50)
 
+    def test_stored_settings_are_checked(self):
+        for method, part, key, value, message in (
+                ("mimick", "mimick", "states", 0, "'states' is 0"), ("mimick", "mimick", "layers", 2, "'layers'"), ("mimick", "units", "mode", "words", "'words'"),
+                ("bos", "bos", "shortest", 9, "shortest"), ("kvq_fh", "kvq_fh", "rows", 301, "(300, 16)"), ("kvq_fh", "kvq_fh", "known", -1, "'known' is -1"),
+                ("edit_distance", "edit_distance", "size", 3, "'size'")):
+            with self.subTest(method + ": " + key):
+                good = (self.folder / method / "model.lxf").read_bytes()
+                size = 8 + struct.unpack("<Q", good[:8])[0]
+                header = json.loads(good[8:size])
+                config = json.loads(header["__metadata__"]["lexformer.config"])
+                config["lexformer"][part][key] = value
+                header["__metadata__"]["lexformer.config"] = json.dumps(config)
+                text = json.dumps(header).encode()
+                damaged = self.folder / "stored.lxf"
+                damaged.write_bytes(struct.pack("<Q", len(text)) + text + good[size:])
+                self.refused(3, program("impute", "--model", damaged, text="halvek\n"), "stored.lxf", message)
+
     def test_bos(self):
         # No substring of a word is known: a warning; no line of text, which other programs would refuse, no neighbours, zeros in .npy.
         texts, model, out = "qqqq\nhalvek\nx\n", self.folder / "bos", self.folder / "imputed.txt"

@@ -106,6 +106,16 @@ class Label(Refusals, unittest.TestCase):
         recall = program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title,note", "--matches", out)
         self.assertIn("5 of 5 matches among them", recall.stdout)
 
+    def test_punctuation_is_not_marked(self):
+        a, b, out = self.folder / "p.csv", self.folder / "q.csv", self.folder / "labels.csv"
+        a.write_text('id,name\n1,"halvek, (HEPA) camra c++"\n')
+        b.write_text('id,name\n1,"HALVEK hepa, camera c"\n')
+        ask = self.folder / "ask.csv"
+        ask.write_text("left_id,right_id\n1,1\n")
+        shown = program("label", ask, "--left", a, "--right", b, "--out", out, text="y\n").stdout
+        self.assertIn("halvek, (HEPA) ~camra~ *c++*", shown)
+        self.assertIn("HALVEK hepa, ~camera~ *c*", shown)
+
     def test_terminal(self):
         self.suggest("--by", "spread", "--count", 3)
         out = self.folder / "labels.csv"

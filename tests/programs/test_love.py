@@ -301,7 +301,7 @@ class Love(Refusals, unittest.TestCase):
         small = self.folder / "small"
         (self.folder / "small.txt").write_text(text_of(WORDS, vectors(WORDS, 8)))
         self.assertEqual(self.train(small, "--targets", self.folder / "small.txt", "--max-steps", 1).returncode, 0)
-        self.refused(2, program("evaluate", "--model", plain, "--love", small, "--test", train), "16 numbers", "8", "train_love --targets")
+        self.refused(2, program("evaluate", "--model", plain, "--love", small, "--test", train), "16 numbers", "8", "train_love with the targets")
 
 
 if __name__ == "__main__":

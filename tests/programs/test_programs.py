@@ -14,6 +14,7 @@ import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -264,6 +265,37 @@ class Programs(Refusals, unittest.TestCase):
             self.assertEqual(files[0], files[1])
             self.assertEqual(files[0], files[2])
 
+    def test_resume_names_a_damaged_state(self):
+        out = self.folder / "damaged-state"
+        self.assertEqual(self.train(out, "--max-steps", 6).returncode, 0)
+        [checkpoint] = out.glob("checkpoint-*")
+        state, manifest = checkpoint / "trainer_state.json", checkpoint / "MANIFEST.json"
+        good = state.read_text()
+
+        def with_state(text):
+            """The checkpoint with another state, which its manifest knows."""
+            state.write_text(text)
+            files = json.loads(manifest.read_text())
+            files["files"][state.name] = {"size": len(text), "crc32": zlib.crc32(text.encode())}
+            manifest.write_text(json.dumps(files))
+            return self.train(out, "--max-steps", 6, "--resume")
+
+        def changed(change):
+            value = json.loads(good)
+            change(value["lexformer"])
+            return json.dumps(value)
+
+        for text, *parts in (("{", "not JSON"), (changed(lambda s: s.pop("loop")), "the key 'loop' is missing"), (changed(lambda s: s["loop"].pop("losses")), "the key 'losses' is missing"),
+                             (changed(lambda s: s["loop"]["best"].update(value="high")), "'value' is"),
+                             (changed(lambda s: s["loop"]["best"]["state"].pop("metrics")), "'loop': 'best': 'state': ", "metrics")):
+            done = with_state(text)
+            self.refused(3, done, f"{state}: ", *parts)
+            self.assertEqual(done.stderr.count("trainer_state.json"), 1)
+        self.assertEqual(with_state(good).returncode, 0)
+        state.write_text(good + " ")  # not what the manifest says: there is no other checkpoint
+        done = self.train(out, "--max-steps", 6, "--resume", "--quiet")
+        self.refused(2, done, f"{out}: holds a model but no checkpoint to resume")
+
     def test_resume_refuses_other_settings(self):
         out = self.folder / "other"
         self.assertEqual(self.train(out, "--save-steps", 10).returncode, 0)
@@ -360,12 +392,43 @@ class Programs(Refusals, unittest.TestCase):
         self.assertEqual(systems["two@10"]["F1 at argmax"]["clean"]["difference"]["mean"], 0)
         self.assertNotIn("difference", systems["one@20"]["F1 at argmax"]["clean"])
         self.assertAlmostEqual(systems["two@20"]["F1 at argmax"]["clean"]["difference"]["mean"], 100 * (measured[2]["argmax_f1"] - measured[0]["argmax_f1"]))
-        self.assertEqual({p.stem for p in plots.glob("*.svg")}, {"runs_1", "lines_1", "runs_typos_1", "lines_typos_1"})
+        self.assertEqual({p.stem for p in plots.glob("*.svg")}, {f"{p}{t}_1" for p in ("differences", "runs", "lines") for t in ("", "_typos")})
+        with open(plots / "differences_1.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([r["system"] for r in rows], ["two"])
+        difference = systems["two"]["F1 at the stored threshold"]["clean"]["difference"]
+        for column, key in (("difference", "mean"), ("low", "low"), ("high", "high")):
+            self.assertAlmostEqual(float(rows[0][column]), difference[key], places=5)
         self.assertIn("pairs, %", (plots / "lines_1.svg").read_text())
         with open(plots / "runs_1.csv", newline="") as file:
             rows = [(r["system"], float(r["F1 at the stored threshold, %"])) for r in csv.DictReader(file)]
         self.assertEqual([name for name, _ in rows], ["one", "two", "two"])
         self.assertAlmostEqual(rows[2][1], 100 * measured[2]["f1"], places=5)
+        # One run of each system: the interval says more than boxes of one dot.
+        done = program("compare", "--result", f"one={a}", f"two={b}", "--plots", self.folder / "single", "--resamples", 50)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({p.stem for p in (self.folder / "single").glob("*.svg")}, {"differences_1", "differences_typos_1"})
+
+    def test_scores_of_named_classes(self):
+        rows = "".join(f"{i}\ta\tb\t{name}\n" for i, name in enumerate(["contradiction", "entailment", "neutral", "may be"] * 5))
+        (self.folder / "named.tsv").write_text("id\tleft\tright\tlabel\n" + rows)
+        text = "id\tleft\tright\n" + "".join(f"{i}\ta {i}\tb\n" for i in range(5))
+        for names, skip in (("contradiction,entailment,neutral,may be", []), ("contradiction,neutral", ["--skip-label", "entailment", "may be"])):
+            out, names, file = self.folder / f"named-{len(names)}", names.split(","), self.folder / "named.tsv"
+            done = program("train_matcher", "--model", self.model, "--train", file, "--valid", file, "--out", out, "--max-steps", 2, "--quiet", "--labels", ",".join(names), *skip)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            score = lambda *more: [line.split("\t") for line in program("score_pairs", "--model", out, *more, text=text).stdout.splitlines()]
+            logits, scores = score("--logits"), score("--keep", "id")
+            predicted = [max(range(len(names)), key=[float(x) for x in row].__getitem__) for row in logits]
+            self.assertEqual(len(logits), 5)
+            if len(names) > 2:
+                self.assertEqual(scores, [["id", "class"], *([str(i), names[p]] for i, p in enumerate(predicted))])
+                self.assertEqual(score("--keep", "id", "--logits")[0], ["id", *(f"logit_{name}" for name in names)])
+                self.assertEqual(score(), [[names[p]] for p in predicted])
+            else:  # one score, of the second class
+                self.assertEqual(scores[0], ["id", "score"])
+                self.assertEqual([float(s) >= 0.5 for _, s in scores[1:]], [p == 1 for p in predicted])
+                self.assertEqual(score("--keep", "id", "--logits")[0], ["id", "logit_0", "logit_1"])
 
     def compared(self, *arguments):
         done = program("compare", "--output", self.folder / "compared.json", "--resamples", 50, *arguments)
@@ -486,6 +549,27 @@ class Programs(Refusals, unittest.TestCase):
         self.refused(2, program("report", "--model", self.trained, "--pair", "a", "b", "--layer", 2, "--out", out), "--layer", "2 layers")
         self.refused(2, program("report", "--model", self.trained, "--model", f"trained={self.trained}", "--out", out), "two are called 'trained'")
         self.refused(2, program("report", "--model", self.trained, "--out", out, env={**os.environ, "SOURCE_DATE_EPOCH": "today"}), "SOURCE_DATE_EPOCH", "'today'")
+
+    def test_report_says_what_its_figures_are(self):
+        out, run = self.folder / "figures", self.folder / "figures-run"
+        shutil.copytree(self.trained, run)
+        lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+        for entry, value in zip([e for e in lines if "grad_norm" in e], (1e200, "nan", 1e99)):
+            entry["grad_norm"] = value
+        (run / "log.jsonl").write_text("".join(json.dumps(e) + "\n" for e in lines))
+        pages = []
+        for file in ("test.tsv", "train.tsv"):
+            done = program("report", "--model", f"lea={run}", "--test", self.folder / file, "--out", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            pages.append((out / "index.html").read_text())
+            self.assertIn("larger norms were clipped to --clip. Left out: 2 values that are not finite or beyond 1e100.", pages[-1])
+            self.assertEqual(pages[-1].count("Left out: "), 1)
+        self.assertEqual(["lea was trained on these pairs: its figures do not tell how good it is on others." in page for page in pages], [False, True])
+        self.assertRegex(pages[0], "<th[^>]*>pair</th>\\s*<th[^>]*>label</th>\\s*<th[^>]*>prediction</th>\\s*<th[^>]*>score</th>")
+        errors = re.findall(r'<span class="line">((?:no )?match)</span>', pages[0])
+        self.assertGreater(len(errors), 0)
+        for label, prediction in zip(errors[::2], errors[1::2]):
+            self.assertNotEqual(label, prediction)
 
     def test_more_classes_and_regression(self):
         rows = pairs(60, 9).splitlines()

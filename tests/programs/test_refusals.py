@@ -220,6 +220,52 @@ class Refusals(unittest.TestCase):
         self.refused(3, program("score_pairs", *score, "tsv", stdin=folder, input=None), "standard input")
         os.close(folder)
 
+    def test_messages_name_options_that_the_command_has(self):
+        write = lambda name, text: (self.folder / name).write_text(text) and self.folder / name
+        records, scored = write("a.csv", "id,name\n1,a\n2,b\n"), write("s.csv", "left_id,right_id,score,match\n1,2,0.5,1\n")
+        named, barred = write("named.csv", "a_id,b_id,label\n1,2,1\n"), write("barred.csv", "a_id;b_id\n1;2\n")
+        label = write("label.csv", "ltable_id,rtable_id,label\n1,2,maybe\n2,1,0\n")
+        title, texts = write("title.csv", "title\nx\n"), write("texts.csv", "text\nx\n")
+        write_row = "call the columns ltable_id, rtable_id and label; if this row is a pair, write a row of these names above it"
+        one_table, out = ("--left", records), ("--out", self.folder / "out.csv")
+        rank = ("rank", "--model", self.model)
+        for command, parts in (
+                (("label", named, *one_table, *out), [write_row]), (("label", barred, *one_table, *out), ["write a first line sep=;"]),
+                (("suggest", scored, *one_table, *out, "--labelled", named), [write_row]),
+                (("suggest", barred, *one_table, *out), ["call them ltable_id and rtable_id", "if they separate the columns, write a first line sep=;"]),
+                (("assign", barred, "--clusters", *out), ["if they separate the columns, write a first line sep=;"]),
+                (("evaluate_matches", scored, "--pairs", named), [write_row]),
+                (("evaluate_matches", scored, "--pairs", label), ["unknown label 'maybe'; the labels are 0, 1; --skip-label maybe leaves"]),
+                (("candidates", records, "--matches", label), ["the labels are 0, 1; --skip-label maybe leaves"]),
+                (("match", records, *out, "--validation", label), ["the labels are 0, 1; --skip-label maybe leaves"]),
+                (("evaluate", "--model", self.model, "--test", label, *one_table), ["the labels are 0, 1; --skip-label maybe leaves"]),
+                (("train_matcher", "--model", self.encoder, "--train", label, "--valid", label, *one_table, "--quiet", "--out", self.folder / "named"),
+                 ["the labels are 0, 1 (--labels names others: no,yes); --skip-label maybe leaves"]),
+                ((*rank, "--query", "a", "--documents", title), ["name the columns of text (--column NAME), or say --header yes"]),
+                ((*rank, "--queries", title, "--documents", texts), ["name the columns of text (--query-column NAME), or say --header yes"]),
+                ((*rank, "--query", "a", "--documents", texts, "--labels", label), ["--skip-label maybe leaves such rows out"]),
+                (("encode", "--model", self.encoder, "--input", title, "--output", self.folder / "x.npy"), ["(--columns NAME), or say --header yes"]),
+                (("evaluate_words", "--vectors", self.encoder, "--clusters", barred), ["give --delimiter semicolon, or write"]),
+                (("train_matcher", *self.command(self.folder / "levels", "--attention", "lea", "--lea-levels", 1)), ["--lea-levels: is 1, expected 0 (exact) or 2 to 65535"])):
+            with self.subTest(" ".join(map(str, command))):
+                done = program(*command)
+                self.refused(done.returncode, done, *parts)
+                self.assertIn(done.returncode, (2, 3))
+                self.assertNotIn("`", done.stderr)
+        for command in (("evaluate_matches", scored, "--pairs", label), ("candidates", records, "--matches", label)):
+            done = program(*command, "--skip-label", "maybe")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(program(*rank, "--query", "a", "--documents", title, "--header", "yes").stdout.splitlines()), 2)
+
+    def test_a_pipe_from_a_program_that_failed(self):
+        for command in (("evaluate", "--model", self.model, "--test"), ("assign", "--clusters", "--out", self.folder / "c.csv"),
+                        ("rank", "--model", self.model, "--query", "a", "--documents"), ("encode", "--model", self.encoder, "--output", self.folder / "x.npy", "--input"),
+                        ("evaluate_words", "--vectors", self.encoder, "--similarity"), ("match", "--out", self.folder / "m.csv")):
+            read, write = os.pipe()
+            os.close(write)
+            self.refused(3, program(*command, f"/dev/fd/{read}", pass_fds=[read]), f"/dev/fd/{read}: ", "; did the command that writes into this pipe fail?")
+            os.close(read)
+
     def test_one_run_in_a_folder(self):
         out = self.folder / "locked"
         command = [BIN / "lexformer", "train_matcher", *map(str, self.command(out, "--save-steps", 5, steps=100000))]

@@ -192,6 +192,22 @@ TEST_CASE("report: box plots and their quantiles") {
       "a value is nan");
 }
 
+TEST_CASE("report: intervals, and where 0 is") {
+  const std::string plot = interval_plot({{hostile, 2.8, -3.25, 9.5}, {"b", 0, 0, 0}}, hostile, "difference, %");
+  CHECK_MESSAGE(xml_mistake(plot).empty(), xml_mistake(plot));
+  CHECK(count(plot, "<circle") == 2);
+  CHECK(count(plot, ": 2.8 [-3.25, 9.5]") == 1);
+  CHECK(count(interval_plot({{"far", 5, 4, 6}}, "t", "x"), ">0<") == 1);  // the axis has 0
+  expect_error(
+      ErrorKind::failure, [] { interval_plot({}, "", ""); }, "there are no groups");
+  expect_error(
+      ErrorKind::failure,
+      [] {
+        interval_plot({{"a", 0, no_number, 1}}, "", "");
+      },
+      "'a' is 0 [nan, 1]");
+}
+
 TEST_CASE("report: attention pictures, at most 200 tokens") {
   const std::vector<std::string> tokens = {"[CLS]", hostile, "##k"};
   const std::string attentions = heat_maps(tokens, {{"p", {0, 1, 2, 3, 4, 5, 6, 7, 8}, 8}, {"q", std::vector<double>(9, 0.0), 1}}, "title");

@@ -109,6 +109,12 @@ TEST_CASE("the first invalid byte; a U+FFFD of the text is valid") {
   CHECK(lower_case("\xC3\x84PFEL 7") == "\xC3\xA4pfel 7");
 }
 
+TEST_CASE("the punctuation around a word; of numbers and names it stays") {
+  CHECK(without_punctuation(U"(\u201Ccm,\u201D)") == U"cm");
+  for (const auto* word : {U"c++", U"5%", U"-5", U"$9.99", U"dht-fs5", U"o'neil", U"...", U"", U"@home"})
+    CHECK(without_punctuation(word) == word);
+}
+
 TEST_CASE("character classes") {
   CHECK(is_word_character('_'));
   CHECK(is_word_character(U'é'));

@@ -46,6 +46,13 @@ TEST_CASE("word_pairs: the similarity and the words of the options") {
   CHECK(pairs_of("dht-fs5", "dhtfs5", LexicalWords::both, 3) == "dht-fs5~dhtfs5 0.85");  // not also dht or fs5
 }
 
+TEST_CASE("word_pairs: punctuation around a word does not make it another word, and is not shown") {
+  for (const auto words : {LexicalWords::whitespace, LexicalWords::both}) {
+    CHECK(pairs_of("bypass, (cm)", "bypass cm.", words, 3).empty());
+    CHECK(pairs_of("a kf1405-c4, x", "b 1405-c4; y", words, 3) == "kf1405-c4~1405-c4 0.77");
+  }
+}
+
 TEST_CASE("weighted_word_pairs: equal words, too, by the product of similarity and weight") {
   const WordPieceTokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "##ny"}));
   LexicalOptions options;

@@ -243,7 +243,7 @@ TEST_CASE("a plug is refused: another size, a damaged description, a batch of an
   expect_error(
       ErrorKind::usage, [&] { plug_in(model, tiny_love<double>(16)); },
       "tiny.lxf: its word embeddings have 12 numbers, LOVE's vectors 16; train LOVE on vectors of this size, e.g. on the model's "
-      "own words: train_love --targets tiny.lxf");
+      "own words: train_love with the targets tiny.lxf");
   const auto encodings = std::vector{model.tokenizer().encode("listen", 9)};
   const Batch batch = make_batch(encodings);
   plug_in(model, tiny_love<double>());

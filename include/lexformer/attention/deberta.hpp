@@ -80,7 +80,7 @@ template <class T = float, class Dev = Cpu>
 class DebertaFactory final : public PositionFactory<T, Dev> {
  public:
   void visit(OptionVisitor& v) override {
-    v.size("size", size_, 0, 65536, "half the rows of the table; 0 = `buckets`, or 64 without buckets");
+    v.size("size", size_, 0, 65536, "half the rows of the table; 0 = the number of buckets, or 64 without them");
     v.size("buckets", buckets_, 0, 65536, "logarithmic buckets; 0 = a row for each distance");
     v.size("max_distance", max_distance_, 0, 1u << 20, "distance of the last bucket; 0 = max_position_embeddings");
   }

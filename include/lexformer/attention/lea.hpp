@@ -118,8 +118,7 @@ class LeaFactory final : public TermFactory<T, Dev> {
   bool needs_pairs() const override { return !options_.lexical.self_attention; }
   std::vector<FeatureMaker> features() const override { return options_.features(); }
   void check(const EncoderSizes& sizes, const std::string& where) override {
-    if (options_.levels == 1 || options_.levels > detail::max_lexical_levels)
-      fail_usage(where, "`levels` is ", options_.levels, ", expected 0 (exact) or 2 to ", detail::max_lexical_levels);
+    detail::check_levels(options_.levels, where);
     if (options_.levels * options_.dimension > 1u << 24)  // l is not stored, so weights() does not bound it
       fail_file(where, "lea: ", options_.levels, " 'levels' of 'dimension' ", options_.dimension, " are more than ", 1u << 24, " numbers");
     resolve_layers("lea", options_.first_layer, options_.last_layer, sizes.layers / 2, sizes.layers);

@@ -70,7 +70,8 @@ LEXFORMER_INLINE void LeaOptions::visit(OptionVisitor& v) {
   v.choice("columns", columns,
            "of records written as COL name VAL value: words of any columns meet, of the same column, or both as two biases");
   v.flag("within_sentences", lexical.self_attention, "also add the bias between words of the same text");
-  v.size("levels", levels, 0, 65535, "number of levels that similarities are quantised to; 0 = exact");
+  v.size("levels", levels, 0, 65535, "number of levels that similarities are quantised to; 0 = exact")
+      .only_if(levels != 1, "is 1, expected 0 (exact) or 2 to 65535");
   v.choice("sharing", sharing, "one projection per head, per layer, or for the model");
   v.choice("representation", representation, "of a similarity s: sinusoids of 2 pi s, of s, or a learned row per level");
   v.choice("alpha", alpha, "how alpha, the factor of the bias, is set");

@@ -29,7 +29,7 @@ class TreeTermFactory : public TermFactory<T, Dev> {
   const std::shared_ptr<const DependencyTable>& trees() const {
     if (trees_ == nullptr)
       fail_usage(name_,
-                 "the model reads dependency trees: give them with --parses FILE.conllu (in C++: provide({.trees = read_conllu(...)}))");
+                 "the model reads dependency trees: give them with `parses` FILE.conllu (in C++: provide({.trees = read_conllu(...)}))");
     return trees_;
   }
 

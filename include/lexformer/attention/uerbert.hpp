@@ -49,7 +49,7 @@ class UerbertFactory final : public TermFactory<T, Dev> {
   void require_wordnet() const {
     if (table_ == nullptr)
       fail_usage("uerbert",
-                 "the model reads WordNet 3.0: give its folder with --wordnet DIR (in C++: provide({.wordnet = WordNet::load(DIR)}))");
+                 "the model reads WordNet 3.0: give its folder with `wordnet` DIR (in C++: provide({.wordnet = WordNet::load(DIR)}))");
   }
 
   std::shared_ptr<UerbertTable> table_;

@@ -79,8 +79,7 @@ LEXFORMER_INLINE std::vector<std::size_t> class_labels(const PairTable& table, c
     const auto found = find_label(row.label, names);
     if (!found)
       fail_file(detail::label_place(table, row), "unknown label ", in_quotes(row.label), "; the labels are ", join(names),
-                names == std::vector<std::string>{"0", "1"} ? " (training names others by `labels`: no,yes)" : "",
-                detail::label_advice(row));
+                table.label_advice, detail::label_advice(row));
     classes.push_back(*found);
   }
   return classes;

@@ -86,6 +86,7 @@ class RowReader {
   TableFormat format_;
   char separator_;
   bool quotes_, found_;                   // fields may be quoted; the separator is not the format's
+  bool offers_delimiter_ = true;          // advice names the setting `delimiter`
   std::string text_;                      // the last line
   Fields fields_;                         // of the last row
   std::size_t line_ = 0, last_line_ = 0;  // the first line of the last row, and the last line that was read
@@ -203,8 +204,9 @@ LEXFORMER_INLINE std::string RowReader::other_separator() const {
   for (const auto& [c, name, given] : {std::tuple('\t', "tabs", Delimiter::tab), std::tuple(';', "';'", Delimiter::semicolon),
                                        std::tuple('|', "'|'", Delimiter::bar), std::tuple(',', "commas", Delimiter::comma)}) {
     if (c == separator_ || text_.find(c) == std::string::npos) continue;
-    return cat("; this row has ", name, ": if they separate the columns, ", "give `delimiter` ", name_of(given),
-               ", or write a first line sep=", c == '\t' ? "TAB" : std::string(1, c));
+    return cat("; this row has ", name, ": if they separate the columns, ",
+               offers_delimiter_ ? cat("give `delimiter` ", name_of(given), ", or ") : "",
+               "write a first line sep=", c == '\t' ? "TAB" : std::string(1, c));
   }
   return "";
 }
@@ -213,8 +215,8 @@ LEXFORMER_INLINE std::string RowReader::other_width(std::size_t expected) const 
   if (fields_.size() == 1 && expected > 1) return other_separator();
   const bool opens = std::any_of(fields_.begin(), fields_.end(), [](const std::string& field) { return field.starts_with('"'); });
   if (!quotes_ && separator_ == '\t' && opens)
-    return "; a field begins with a quote: if quotes surround the texts, as in .csv, give `delimiter` tab, or write a first line sep=TAB "
-           "(with a tab)";
+    return cat("; a field begins with a quote: if quotes surround the texts, as in .csv, ",
+               offers_delimiter_ ? "give `delimiter` tab, or " : "", "write a first line sep=TAB (with a tab)");
   if (quotes_ && fields_.size() > expected)
     return cat("; a text with '", separator_ == '\t' ? "\\t" : std::string(1, separator_), "' needs quotes around it");
   return "";

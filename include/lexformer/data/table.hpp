@@ -52,16 +52,18 @@ struct TableOptions {
   bool labels = true;  // false: the columns of the texts suffice
   /// Columns whose values are kept unchanged, such as ids; by name or number, as in `columns`. A name implies a header.
   std::vector<std::string> keep{};
-  std::string keep_advice{};  // appended to the error if the last of these columns is missing
-  std::size_t texts = 2;      // of a row: 2, a pair; 1: PairRow::right stays empty
+  std::string keep_advice{};                // appended to the error if the last of these columns is missing
+  std::size_t texts = 2;                    // of a row: 2, a pair; 1: PairRow::right stays empty
+  std::string columns_setting = "columns";  // what messages call the setting `columns`
   /// The rows hold pairs of ids. The usual names of the columns are then also `ltable_id`, `rtable_id` or `left_id`, `right_id`, and the
-  /// columns may be separated by spaces.
+  /// columns may be separated by spaces. Messages name no settings, since these are for tables of texts.
   bool ids = false;
   /// The rows hold pairs of ids, which are replaced by these texts.
   std::shared_ptr<const IdTexts> records{};
   Delimiter delimiter = Delimiter::automatic;
   /// Rows with one of these labels are skipped.
   std::vector<std::string> skip_labels{};
+  std::string label_advice{};  // follows the names of the labels in the error about another one
   /// The rows may be judgements of TREC: query 0 document relevance.
   bool judgements = false;
 };
@@ -120,6 +122,7 @@ struct PairTable {
   std::string path;
   std::vector<PairRow> rows;
   std::vector<std::string> kept_names{};  // of PairRow::kept
+  std::string label_advice{};             // TableOptions::label_advice
 };
 
 /// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: as PairReader; a table without rows.
@@ -144,6 +147,7 @@ LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, Tab
     : RowReader(in, std::move(where), format, options.delimiter), options_(std::move(options)) {
   if (options_.texts < 1 || options_.texts > 2) fail_usage(where_, "rows have 1 or 2 texts, not ", options_.texts);
   if (options_.records) options_.ids = true;
+  offers_delimiter_ = !options_.ids;
   if (options_.ids && options_.texts != 2) fail_usage(where_, "pairs of ids are of two texts, not ", options_.texts);
   const std::size_t given = options_.columns.size(), all = options_.texts + 1;
   // Without labels, the label's column may be named, so that the same options work for training and for scoring.
@@ -265,7 +269,8 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
 
   const std::vector<std::string>& columns = options_.columns;
   if (columns.empty() && named() && options_.header == TableHeader::automatic && !has_usual)
-    fail_usage(where_, "a column to keep is given by its name, but the table has ", no_usual(), "; name the columns, too");
+    fail_usage(where_, "a column to keep is given by its name, but the table has ", no_usual(),
+               options_.ids ? "; call them ltable_id and rtable_id" : "; name the columns, too", width_ == 1 ? other_separator() : "");
   const std::string what[] = {options_.texts == 1 ? "text" : "left", options_.texts == 1 ? "label" : "right", "label"};
   const auto places = [&](std::size_t i, const std::vector<std::string>& names) {
     std::vector<std::size_t> out;
@@ -285,12 +290,13 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
     if (header) kept_names_[kept_places_.size() - 1] = fields_[kept_places_.back()];
   }
   if (!header && columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
-    fail_file(here(), in_quotes(join(fields_)), " looks like a header, but has ", no_usual(), "; ",
-              options_.ids
-                  ? std::string("call the columns ltable_id, rtable_id and label")
-                  : cat("name the columns of ", options_.texts == 1 ? "text" : "left and right text", options_.labels ? " and label" : "",
-                        " (`columns` NAME", needed() > 1 ? ",NAME" : "", needed() > 2 ? ",NAME" : "", ")"),
-              ", or say `header` yes to take the first ones, `header` no if this row is a ", options_.texts == 1 ? "text" : "pair");
+    fail_file(
+        here(), in_quotes(join(fields_)), " looks like a header, but has ", no_usual(), "; ",
+        options_.ids
+            ? std::string("call the columns ltable_id, rtable_id and label; if this row is a pair, write a row of these names above it")
+            : cat("name the columns of ", options_.texts == 1 ? "text" : "left and right text", options_.labels ? " and label" : "", " (`",
+                  options_.columns_setting, "` NAME", needed() > 1 ? ",NAME" : "", needed() > 2 ? ",NAME" : "",
+                  "), or say `header` yes to take the first ones, `header` no if this row is a ", options_.texts == 1 ? "text" : "pair"));
   // Without a header, tables of tabs may have more columns in some rows than in others.
   if (!header && !quotes_ && !columns.empty()) {
     least_ = 1 + std::max(left_[0], options_.texts == 2 ? right_[0] : 0);
@@ -369,7 +375,7 @@ LEXFORMER_INLINE PairTable read_pairs(const std::string& path, TableOptions opti
   if (is_folder(path)) fail_file(path, "is a folder, expected a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
-  PairTable table{path, {}};
+  PairTable table{path, {}, {}, options.label_advice};
   PairReader reader(in, path, table_format(path, in), std::move(options));
   for (PairRow row; reader.next(row);) table.rows.push_back(row);
   table.kept_names = reader.kept_names();

@@ -48,7 +48,7 @@ namespace lexformer {
 
 namespace detail {
 inline const char* parse_advice() {
-  return "; make trees of all texts with tools/parse_pairs.py and give them with --parses FILE.conllu (in C++: provide())";
+  return "; make trees of all texts with tools/parse_pairs.py and give them with `parses` FILE.conllu (in C++: provide())";
 }
 }  // namespace detail
 

@@ -305,7 +305,7 @@ void Pretrained<T, Dev>::load_state() {
   if (!int8.empty() && start_)
     fail_file(path_, "holds weights in 8 bits, which can score but not be trained; start from the model in float that it was made from");
   if (!int8.empty() && !(std::is_same_v<T, float> && std::is_same_v<Dev, Cpu>))
-    fail_file(path_, "holds weights in 8 bits, which need the CPU and float32: --device cpu, and --precision float32 or int8");
+    fail_file(path_, "holds weights in 8 bits, which need the CPU and float32: `device` cpu, and `precision` float32 or int8");
   std::vector<ExpectedTensor> all;
   for (const auto& [slot, stored] : int8)
     for (std::size_t i = 0; i < slot.layers.size(); ++i) {

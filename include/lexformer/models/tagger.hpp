@@ -25,8 +25,8 @@ namespace lexformer {
 class TagLabels {
  public:
   TagLabels() = default;
-  /// Errors (usage): there are no names; a name is empty or occurs twice.
-  explicit TagLabels(std::vector<std::string> names);
+  /// Errors (of this kind): there are no names; a name is empty, occurs twice, or has a space or a control character.
+  explicit TagLabels(std::vector<std::string> names, const std::string& where = "TagLabels", ErrorKind kind = ErrorKind::usage);
   /// Reads HuggingFace's key "id2label". Errors (file): it is missing or not a list of names 0, 1, 2, ...
   static TagLabels of(const ModelFile& file);
 
@@ -95,12 +95,10 @@ std::vector<std::vector<std::string>> predict_tags(const Model& model, std::span
 
 namespace lexformer {
 
-LEXFORMER_INLINE TagLabels::TagLabels(std::vector<std::string> names) : names_(std::move(names)) {
-  if (names_.empty()) fail_usage("TagLabels", "there are no labels");
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (names_[i].empty()) fail_usage("TagLabels", "label ", i, " has no name");
-    if (!labels_.emplace(names_[i], static_cast<std::int32_t>(i)).second) fail_usage("TagLabels", in_quotes(names_[i]), " is given twice");
-  }
+LEXFORMER_INLINE TagLabels::TagLabels(std::vector<std::string> names, const std::string& where, ErrorKind kind) : names_(std::move(names)) {
+  if (names_.empty()) throw Error(kind, where + ": there are no labels");
+  detail::check_label_names(names_, where, true, kind);
+  for (std::size_t i = 0; i < names_.size(); ++i) labels_.emplace(names_[i], static_cast<std::int32_t>(i));
 }
 
 LEXFORMER_INLINE TagLabels TagLabels::of(const ModelFile& file) {
@@ -110,8 +108,7 @@ LEXFORMER_INLINE TagLabels TagLabels::of(const ModelFile& file) {
   if (!found->is_object() || found->empty()) fail_file(where, "'id2label' must be an object with a name for each label");
   std::vector<std::string> names;
   for (std::size_t i = 0; i < found->size(); ++i) names.push_back(get_string(*found, std::to_string(i), where + ": id2label"));
-  detail::check_label_names(names, where + ": id2label", true);
-  return TagLabels(std::move(names));
+  return TagLabels(std::move(names), where + ": id2label", ErrorKind::file);
 }
 
 LEXFORMER_INLINE std::int32_t TagLabels::label(const std::string& tag) const {

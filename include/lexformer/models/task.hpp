@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/error.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/tensor.hpp"
 #include "lexformer/io/json_value.hpp"
@@ -68,8 +69,9 @@ constexpr std::size_t min_length(std::size_t texts) { return 1 + 2 * texts; }
 namespace detail {
 /// Reads `label_names`, which may be missing. Errors (file): it is not a list of strings, or not one for each label.
 std::vector<std::string> get_label_names(const Json& json, std::size_t labels, const std::string& where);
-/// Errors (file): a name is empty, is there twice, or has characters that could change a terminal or a line of output. words: also spaces.
-void check_label_names(const std::vector<std::string>& names, const std::string& where, bool words = false);
+/// Errors: a name is empty, is there twice, or has characters that could change a terminal or a line of output. words: also spaces.
+void check_label_names(const std::vector<std::string>& names, const std::string& where, bool words = false,
+                       ErrorKind kind = ErrorKind::file);
 }  // namespace detail
 
 }  // namespace lexformer
@@ -97,17 +99,18 @@ LEXFORMER_INLINE std::vector<std::string> detail::get_label_names(const Json& js
   return all;
 }
 
-LEXFORMER_INLINE void detail::check_label_names(const std::vector<std::string>& names, const std::string& where, bool words) {
+LEXFORMER_INLINE void detail::check_label_names(const std::vector<std::string>& names, const std::string& where, bool words,
+                                                ErrorKind kind) {
+  const auto refuse = [&](const auto&... parts) { throw Error(kind, cat(where, ": ", parts...)); };
   std::set<std::string_view> known;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string_view name = names[i];
-    if (name.empty()) fail_file(where, "label ", i, " has no name");
-    if (!known.insert(name).second) fail_file(where, in_quotes(name), " is given twice");
-    if (words && name.find(' ') != name.npos)
-      fail_file(where, "label ", i, ", ", in_quotes(name), ", has a space, which separates columns");
+    if (name.empty()) refuse("label ", i, " has no name");
+    if (!known.insert(name).second) refuse(in_quotes(name), " is given twice");
+    if (words && name.find(' ') != name.npos) refuse("label ", i, ", ", in_quotes(name), ", has a space, which separates columns");
     for (std::size_t at = 0, bytes = 0; at < name.size(); at += bytes)
       if ((bytes = printable_bytes(name.substr(at))) == 0)
-        fail_file(where, "label ", i, ", '", one_line(name, 80), "', has a control character or is not UTF-8");
+        refuse("label ", i, ", '", one_line(name, 80), "', has a control character or is not UTF-8");
   }
 }
 

@@ -48,8 +48,37 @@ char32_t letter_or_digit(RandomStream& random);
 
 void swap_keeping_case(char32_t& a, char32_t& b);
 
-/// Applies op at `count` characters of a non-empty word. The result may equal the word, e.g. if two equal characters are swapped.
-std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, RandomStream& random);
+/// Applies op at `count` characters of a non-empty word, a std::u32string. The result may equal the word, e.g. if two equal characters are
+/// swapped.
+template <class Word>
+Word add_typo(Word word, TypoOp op, std::size_t count, RandomStream& random) {
+  const auto places = draw(count, word.size(), random);
+  if (op == TypoOp::insert || op == TypoOp::remove) {  // builds the word anew from its end, since each move of a long tail costs time
+    Word reversed;
+    std::size_t end = word.size();
+    for (auto it = places.rbegin(); it != places.rend(); ++it) {
+      const std::size_t keep = op == TypoOp::insert ? *it : *it + 1;
+      while (end > keep) reversed += word[--end];
+      if (op == TypoOp::insert) reversed += letter_or_digit(random);
+      end = *it;
+    }
+    while (end > 0) reversed += word[--end];
+    return {reversed.rbegin(), reversed.rend()};
+  }
+  for (auto it = places.rbegin(); it != places.rend(); ++it) {  // backwards, so that earlier positions stay valid
+    const std::size_t i = *it;
+    if (op == TypoOp::substitute) word[i] = letter_or_digit(random);
+    if (op == TypoOp::swap && word.size() > 1) {
+      const bool right = i == 0 || (i + 1 < word.size() && random.below(2) == 1);
+      swap_keeping_case(word[i], word[right ? i + 1 : i - 1]);
+    }
+    if (op == TypoOp::keyboard) {
+      const std::string keys = keyboard_neighbours(word[i]);
+      if (!keys.empty()) word[i] = static_cast<unsigned char>(keys[static_cast<std::size_t>(random.below(keys.size()))]);
+    }
+  }
+  return word;
+}
 
 /// Joins tokens with spaces, then removes spaces by nlpaug's rules (one left-to-right pass per rule, without overlapping matches).
 std::string respaced(const std::vector<std::string>& tokens);
@@ -97,34 +126,6 @@ LEXFORMER_INLINE void swap_keeping_case(char32_t& a, char32_t& b) {
   if (a_capital == b_capital) return;
   a = a_capital ? to_upper(a) : to_lower(a);
   b = b_capital ? to_upper(b) : to_lower(b);
-}
-LEXFORMER_INLINE std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, RandomStream& random) {
-  const auto places = draw(count, word.size(), random);
-  if (op == TypoOp::insert || op == TypoOp::remove) {  // builds the word anew from its end, since each move of a long tail costs time
-    std::u32string reversed;
-    std::size_t end = word.size();
-    for (auto it = places.rbegin(); it != places.rend(); ++it) {
-      const std::size_t keep = op == TypoOp::insert ? *it : *it + 1;
-      while (end > keep) reversed += word[--end];
-      if (op == TypoOp::insert) reversed += letter_or_digit(random);
-      end = *it;
-    }
-    while (end > 0) reversed += word[--end];
-    return {reversed.rbegin(), reversed.rend()};
-  }
-  for (auto it = places.rbegin(); it != places.rend(); ++it) {  // backwards, so that earlier positions stay valid
-    const std::size_t i = *it;
-    if (op == TypoOp::substitute) word[i] = letter_or_digit(random);
-    if (op == TypoOp::swap && word.size() > 1) {
-      const bool right = i == 0 || (i + 1 < word.size() && random.below(2) == 1);
-      swap_keeping_case(word[i], word[right ? i + 1 : i - 1]);
-    }
-    if (op == TypoOp::keyboard) {
-      const std::string keys = keyboard_neighbours(word[i]);
-      if (!keys.empty()) word[i] = static_cast<unsigned char>(keys[static_cast<std::size_t>(random.below(keys.size()))]);
-    }
-  }
-  return word;
 }
 LEXFORMER_INLINE std::string respaced(const std::vector<std::string>& tokens) {
   const auto is = [](std::string_view set, char c) { return set.find(c) != std::string_view::npos; };

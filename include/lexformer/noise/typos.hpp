@@ -172,7 +172,7 @@ LEXFORMER_INLINE std::string add_typos_to_words(std::string_view text, const Typ
     case TypoMode::homophones:
       return by(homophone_noise);
     case TypoMode::misspellings:
-      if (!options.misspellings) fail_usage("typos", "mode misspellings needs a list; the programs read one with --misspellings F");
+      if (!options.misspellings) fail_usage("typos", "mode misspellings needs a list of them: `misspellings`");
       return each_word(1, [&](const std::string& word) { return misspelling_noise(word, *options.misspellings, random); });
     case TypoMode::spaces:
       return space_noise(text, options.word_share, options.min_chars, random);

@@ -43,10 +43,11 @@ struct LabelledPairs {
   void require_both_labels() const;
 };
 
-/// Reads pairs of ids of the records. label_names: the label of other pairs and the label of matches. Errors (file): as read_pairs; a
-/// pair has two different labels.
+/// Reads pairs of ids of the records. label_names: the label of other pairs and the label of matches; skip_labels: as in TableOptions.
+/// Errors (file): as read_pairs; a pair has two different labels.
 LabelledPairs read_labelled_pairs(const std::vector<std::string>& files, const std::shared_ptr<const RecordPairs>& records,
-                                  const std::vector<std::string>& label_names = {"0", "1"});
+                                  const std::vector<std::string>& label_names = {"0", "1"},
+                                  const std::vector<std::string>& skip_labels = {});
 
 }  // namespace lexformer
 
@@ -77,13 +78,15 @@ LEXFORMER_INLINE void LabelledPairs::require_both_labels() const {
 }
 
 LEXFORMER_INLINE LabelledPairs read_labelled_pairs(const std::vector<std::string>& files, const std::shared_ptr<const RecordPairs>& records,
-                                                   const std::vector<std::string>& label_names) {
+                                                   const std::vector<std::string>& label_names,
+                                                   const std::vector<std::string>& skip_labels) {
   LabelledPairs out;
   GivenLabels given(records->one_table());
   for (const auto& file : files) {
     out.name += (out.name.empty() ? "" : ", ") + file;
     TableOptions table;
     table.records = records;
+    table.skip_labels = skip_labels;
     const auto rows = read_pairs(file, table);
     const auto classes = class_labels(rows, label_names);
     for (std::size_t i = 0; i < classes.size(); ++i) {

@@ -51,6 +51,12 @@ struct LexicalMatrix {
 namespace detail {
 inline constexpr std::size_t max_lexical_levels = 65536;  // codes have 16 bits
 
+/// Errors (usage): a number of levels that LexicalOptions cannot have.
+inline void check_levels(std::size_t levels, const std::string& where) {
+  if (levels == 1 || levels > max_lexical_levels)
+    fail_usage(where, "`levels` is ", levels, ", expected 0 (exact) or 2 to ", max_lexical_levels);
+}
+
 std::uint16_t lexical_code(const std::vector<double>& level, double value);
 
 /// Sorts the levels and removes duplicates. Errors: more than max_lexical_levels.
@@ -137,9 +143,7 @@ inline std::vector<std::size_t> columns_of_words(const Encoding& encoding) {
 }  // namespace detail
 
 LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& options) {
-  if (options.levels == 1 || options.levels > detail::max_lexical_levels)
-    fail_usage("lexical levels", options.levels, " levels; expected 0 (exact) or 2 ... ", detail::max_lexical_levels);
-
+  detail::check_levels(options.levels, "lexical_matrix");
   const auto [keys, key_of] = detail::LexicalKeys(encoding, options);
   const std::vector<Word>& words = encoding.words;
   // Without same_column all words are of one column.

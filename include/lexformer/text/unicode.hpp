@@ -93,6 +93,10 @@ inline bool is_word_character(char32_t c) {
   return detail::find_range(unicode_table::alphanumeric, c) != nullptr;
 }
 
+/// A word without the punctuation of sentences, the quotes and the brackets around it: `cm,` is cm, but c++, 5% and -5 stay. A word of
+/// nothing else stays as well.
+std::u32string_view without_punctuation(std::u32string_view word);
+
 std::uint8_t combining_class(char32_t c);
 
 /// The lowercase of c, else c itself. The mapping is one to one and context-free (no final sigma). Only U+0130 (capital I with a dot) has
@@ -179,6 +183,12 @@ LEXFORMER_INLINE std::string lower_case(std::string_view text) {
   std::u32string characters = to_utf32(text);
   for (char32_t& c : characters) c = to_lower(c);
   return to_utf8(characters);
+}
+
+LEXFORMER_INLINE std::u32string_view without_punctuation(std::u32string_view word) {
+  static constexpr std::u32string_view around = U".,;:!?\"'()[]{}\u2026\u00AB\u00BB\u2018\u2019\u201A\u201C\u201D\u201E\u3001\u3002";
+  const std::size_t first = word.find_first_not_of(around);
+  return first == word.npos ? word : word.substr(first, word.find_last_not_of(around) + 1 - first);
 }
 
 LEXFORMER_INLINE std::uint8_t combining_class(char32_t c) {

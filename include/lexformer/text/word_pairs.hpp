@@ -29,7 +29,8 @@ struct WordPair {
 /// The pairs of a word of the left and a word of the right text that differ, with the largest similarities (LexicalOptions::similarity, of
 /// at least `least`), at most `most`, in descending order; of equal ones the earlier words first. Each token is in one pair at most, and a
 /// word that both texts have is in none. With LexicalWords::both, a pair shows the words that have the larger similarity. Words without a
-/// letter or a digit are left out, and those that truncation cut off. Levels are not applied.
+/// letter or a digit are left out, and those that truncation cut off. Words are compared and shown by without_punctuation(). Levels are
+/// not applied.
 std::vector<WordPair> word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most, double least = 0.5);
 
 /// The same by the largest products of similarity and weight(left, right); `least` bounds the similarity. Here equal words are also
@@ -54,7 +55,7 @@ namespace detail {
 LEXFORMER_INLINE std::vector<TextWord> distinct_words(const Encoding& encoding, std::uint8_t type, bool whole) {
   std::vector<TextWord> words;
   for (const Word& word : encoding.words) {
-    const auto text = whole ? encoding.whole_text(word) : encoding.text(word);
+    const auto text = without_punctuation(whole ? encoding.whole_text(word) : encoding.text(word));
     if (word.type != type || std::none_of(text.begin(), text.end(), is_word_character)) continue;
     auto known = std::find_if(words.begin(), words.end(), [&](const TextWord& w) { return w.text == text; });
     if (known == words.end()) known = words.insert(words.end(), {text});

@@ -186,7 +186,6 @@ MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, con
   };
   run_training(task, optimizer, trainer, result, model.frozen());
   if (!result.run.finished) return result;
-  result.best = Evaluation::from_json(result.run.best, run.out + ": trainer_state.json: 'loop': 'best': 'state'");
   if (run.out.empty()) std::tie(model.threshold, model.calibration) = best;
   return result;
 }

@@ -73,18 +73,24 @@ struct TrainingResult {
   JsonValue settings = JsonValue::object();  // what identifies the run
 };
 
-/// Runs a task; `result` has the settings. frozen: names of parameters that are frozen on purpose.
-template <class Task, class T, class Dev>
-void run_training(Task& task, AdamW<T, Dev>& optimizer, TrainerOptions options, TrainingResult& result,
+/// Runs a task; `result` has the settings. Its `best`, if it has one, becomes the best evaluation of a finished run. frozen: names of
+/// parameters that are frozen on purpose.
+template <class Task, class T, class Dev, class Result>
+void run_training(Task& task, AdamW<T, Dev>& optimizer, TrainerOptions options, Result& result,
                   const std::vector<std::string>& frozen = {}) {
   options.settings = result.settings;
   options.frozen.insert(frozen.begin(), frozen.end());
+  constexpr bool has_best = requires { result.best; };
+  if constexpr (has_best)
+    options.check_best = [](const Json& state, const std::string& where) { decltype(result.best)::from_json(state, where); };
   result.run = Trainer(task, optimizer, options).run();
-  if (result.run.finished && !options.out.empty()) task.load(options.out + "/model.lxf");
+  if (!result.run.finished) return;
+  if (!options.out.empty()) task.load(options.out + "/model.lxf");
+  if constexpr (has_best) result.best = decltype(result.best)::from_json(result.run.best, "the best evaluation");
 }
 
 /// Trains the parameters of a model by AdamW. examples: how many are trained on; identity: what identifies the run. Result: a
-/// TrainingResult, whose `best`, if it has one, is the best evaluation of a finished run.
+/// TrainingResult, as in run_training().
 template <class Result, class Task, class Model>
 Result train_by_adamw(Task& task, Model& model, const TrainingSettings& settings, double weight_decay, const TrainingRun& run,
                       std::size_t examples, const JsonValue& identity, const std::vector<std::string>& frozen = {}) {
@@ -93,9 +99,6 @@ Result train_by_adamw(Task& task, Model& model, const TrainingSettings& settings
   result.examples = examples;
   result.settings = identity;
   run_training(task, optimizer, trainer_options(settings, run, steps_per_epoch(task.batches(), settings.accumulate)), result, frozen);
-  if constexpr (requires { result.best; })
-    if (result.run.finished)
-      result.best = decltype(result.best)::from_json(result.run.best, run.out + ": trainer_state.json: 'loop': 'best': 'state'");
   return result;
 }
 

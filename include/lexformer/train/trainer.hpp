@@ -54,6 +54,8 @@ struct TrainerOptions {
   bool resume = false;                       // resume from the newest checkpoint in `out`, if there is one
   JsonValue settings = JsonValue::object();  // settings that define the run; a resumed run must have the same
   std::set<std::string> frozen{};            // names of parameters that are frozen on purpose
+  /// Refuses the Measurement::state of the best evaluation in a checkpoint if it is damaged; `where` names it.
+  std::function<void(const Json& state, const std::string& where)> check_best{};
   TrainingHooks hooks{};
 };
 
@@ -172,7 +174,9 @@ class Trainer {
     drop_damaged(options_.out, latest, options_.hooks.on_note);
     if (!latest.path) return;
     state_ = load_checkpoint(*latest.path, options_.settings, optimizer_, [&](const std::string& path) { task_.load(path); });
-    loop_ = parse_loop_state(state_.loop, *latest.path / "trainer_state.json");
+    const std::string file = *latest.path / "trainer_state.json";
+    loop_ = parse_loop_state(state_.loop, file);
+    if (loop_.best && options_.check_best) options_.check_best(loop_.best_state, file + ": 'loop': 'best': 'state'");
     if (loop_.best && !std::filesystem::exists(best_path_))
       fail_file(best_path_, "the best model of the run to resume is gone; begin anew with `overwrite`");
     // The run may have ended after a save and before deleting the surplus checkpoint.

@@ -119,7 +119,7 @@ void plug_in(Model<T, Dev>& model, Love<T, Dev> love, LovePlugOptions options = 
   const std::size_t size = love.options().size, expected = model.config().embedding_size;
   if (size != expected)
     fail_usage(model.path(), "its word embeddings have ", expected, " numbers, LOVE's vectors ", size,
-               "; train LOVE on vectors of this size, e.g. on the model's own words: train_love --targets ", model.path());
+               "; train LOVE on vectors of this size, e.g. on the model's own words: train_love with the targets ", model.path());
   options.length = 1;
   if (options.rescale == LoveRescale::mean_norm) {
     const auto table = cast<float>(model.encoder().embeddings.word.weight).value().template to<Cpu>();

@@ -9,6 +9,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/data/row_reader.hpp"
 #include "lexformer/noise/misspellings.hpp"
 
 namespace lexformer {
@@ -36,7 +37,7 @@ struct CategorizedWord {
 
 /// Reads a table (.csv, .tsv, .jsonl; see PairReader) with a header that has the columns `category` and `word`. Rows without a word are
 /// left out. Errors: as read_pairs; no row has a word.
-std::vector<CategorizedWord> read_categorized_words(const std::string& path);
+std::vector<CategorizedWord> read_categorized_words(const std::string& path, Delimiter delimiter = Delimiter::automatic);
 
 /// A misspelling and the correct word, both in lower case.
 struct Misspelling {
@@ -136,16 +137,16 @@ LEXFORMER_INLINE std::vector<ScoredWordPair> parse_word_pairs(std::string_view t
       fail_file(here, "the score ", in_quotes(columns[score_column]), " is no finite number");
     pairs.push_back({lower_case(columns[first]), lower_case(columns[first + 1]), score});
   }
-  if (pairs.empty()) fail_file(where, "has no pairs of words");
+  if (pairs.empty()) fail_file(where, "has no pairs of words", empty_pipe(where));
   detail::take_off_tags(pairs);
   return pairs;
 }
 
 LEXFORMER_INLINE std::vector<ScoredWordPair> read_word_pairs(const std::string& path) { return parse_word_pairs(read_file(path), path); }
 
-LEXFORMER_INLINE std::vector<CategorizedWord> read_categorized_words(const std::string& path) {
+LEXFORMER_INLINE std::vector<CategorizedWord> read_categorized_words(const std::string& path, Delimiter delimiter) {
   std::vector<CategorizedWord> words;
-  for (const PairRow& row : read_pairs(path, {.columns = {"category", "word"}, .labels = false}).rows)
+  for (const PairRow& row : read_pairs(path, {.columns = {"category", "word"}, .labels = false, .delimiter = delimiter}).rows)
     if (!row.right.empty()) words.push_back({lower_case(row.right), row.left});
   if (words.empty()) fail_file(path, "no row has a word");
   return words;
