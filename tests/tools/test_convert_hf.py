@@ -432,6 +432,11 @@ class Convert(unittest.TestCase):
         self.limited(3, "its pickle has more than the 8388608 bytes")
         self.put("tokenizer_config.json", '{"a":[%s[]]}' % ("[]," * (11 << 20)))
         self.limited(3, "tokenizer_config.json: has 34603018 bytes, more than the 33554432 that are read of such a file")
+        many = "has more than 1000000 keys, values and brackets"
+        for text, part in (('{"a":[%s[]]}' % ("[]," * 11000000), many), ('{"a":[%s1]}' % ("1," * 999994), "the key 'a' is not known"), ('{"a":[%s1]}' % ("1," * 999996), many),
+                           ('{"a":"%s' % ('\\"' * 1000000), "not JSON: Unterminated string"), ("{}" + "[" * 11000000, many)):
+            self.put("tokenizer_config.json", text)
+            self.limited(3, "tokenizer_config.json: " + part)
 
     def test_views(self):
         """Every way to step through a storage gives the elements in C order."""
