@@ -953,6 +953,11 @@ class Convert(unittest.TestCase):
         other = os.path.join(self.folder, "other")
         self.refused("has no lexformer.format, so it is no .lxf file", arguments=["--to-hf", other], source=os.path.join(back, "model.safetensors"))
         self.refused("cannot be read", arguments=["--to-hf", other], source=os.path.join(self.folder, "none.lxf"))
+        damaged, table = os.path.join(self.folder, "damaged.lxf"), "bert.embeddings.word_embeddings.weight"
+        for name, change in (("missing", {}), ("of another shape", {table: Tensor("F32", (1, 4), bytes(16))})):
+            tensors = {name: Tensor(*tensor) for name, tensor in tiny_tensors().items() if name != table}
+            write_safetensors(damaged, {**tensors, **change}, {"lexformer.format": "1", "lexformer.config": json.dumps(CONFIG)})
+            self.refused("1 needed tensors are missing or of the wrong shape, as '%s'" % table, arguments=["--to-hf", other], source=damaged)
         self.assertFalse(os.path.exists(other))
 
     def test_nothing_is_half_written(self):
