@@ -191,7 +191,9 @@ Asked read_command_line(lx::OptionVisitor& options, const std::vector<std::strin
                     lx::in_quotes(app.remaining(true).front()) + " is neither an option nor the value of one (--help lists the options)");
   } catch (const CLI::ParseError& e) {
     if (version) return Asked::version;
-    throw lx::Error(lx::ErrorKind::usage, std::string(e.what()) + " (--help lists the options)");
+    std::string message = e.what();
+    if (const auto at = message.find(": 1 required "); at != message.npos) message = message.substr(0, at) + ": its value is missing";
+    throw lx::Error(lx::ErrorKind::usage, message + " (--help lists the options)");
   }
   return version ? Asked::version : Asked::run;
 }

@@ -101,7 +101,8 @@ class RecordFlags {
       const std::size_t equals = budget.rfind('=');
       const auto most = equals == budget.npos ? std::nullopt : whole_number(std::string_view(budget).substr(equals + 1));
       if (equals == 0 || most.value_or(0) == 0) lx::fail_usage("--column-words", lx::in_quotes(budget), " is not COLUMN=N with N above 0");
-      o.words[lx::unquoted_name(budget.substr(0, equals))] = *most;
+      const std::string name = lx::unquoted_name(budget.substr(0, equals));
+      if (!o.words.emplace(name, *most).second) lx::fail_usage("--column-words", lx::in_quotes(name), " is named twice");
     }
     if (id_) {
       const std::size_t equals = id_->find('=', id_->starts_with('"') ? id_->find('"', 1) : 0);

@@ -57,6 +57,12 @@ class FindCandidates final : public program::Command {
     typo_flags_.load(typos_);
     const auto format = out_.empty() ? lx::TableFormat::csv : program::output_format(out_);
     const auto records = flags_.load(flags_.columns());
+    std::vector<std::pair<std::size_t, std::size_t>> matches;
+    if (!matches_.empty()) {
+      const auto labelled = lx::read_labelled_pairs(matches_, records, {"0", "1"}, skip_labels_);
+      for (std::size_t i = 0; i < labelled.labels.size(); ++i)
+        if (labelled.labels[i] == 1) matches.push_back(labelled.places[i]);
+    }
     auto [left, right] = lx::search_texts(*records);
     if (share_ > 0) {
       typos_.word_share = share_;
@@ -84,12 +90,6 @@ class FindCandidates final : public program::Command {
           lines << "{\"left_id\":" << lx::Json(a).dump() << ",\"right_id\":" << lx::Json(b).dump() << ",\"score\":" << c.score << "}\n";
       }
       lx::write_file_atomic(out_, lines.str());
-    }
-    std::vector<std::pair<std::size_t, std::size_t>> matches;
-    if (!matches_.empty()) {
-      const auto labelled = lx::read_labelled_pairs(matches_, records, {"0", "1"}, skip_labels_);
-      for (std::size_t i = 0; i < labelled.labels.size(); ++i)
-        if (labelled.labels[i] == 1) matches.push_back(labelled.places[i]);
     }
     const auto quality = lx::blocking_quality(matches, found, records->one_table(), search.pairs());
     std::cout << quality.candidates << " candidates of " << std::fixed << std::setprecision(0) << quality.pairs << " pairs, reduction "

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <lexformer/data/row_writer.hpp>
+#include <lexformer/tables/labelled_pairs.hpp>
 
 #include "match/label_page.hpp"
 
@@ -105,9 +106,11 @@ class Labels {
     if (lines.size() == 1) return;
     lx::TableOptions table;
     table.records = records;
+    lx::GivenLabels given(records->one_table());
     for (const auto& row : lx::read_pairs(path_, table).rows) {
       const auto label = lx::find_label(row.label, {"0", "1"});
       if (!label) lx::fail_file(lx::cat(path_, ":", row.line), "the label is ", lx::in_quotes(row.label), ", expected 0 or 1");
+      given.add(row.left_id, row.right_id, lx::cat(*label), path_, row.line);
       const program::RecordPair pair{records_.left_place(row.left_id, path_), records_.right_place(row.right_id, path_)};
       known_.insert(key(pair));
       append(pair, *label == 1);

@@ -115,11 +115,14 @@ inline const TokenWord& chosen_word(const std::vector<TokenWord>& left, const st
   std::string known;
   const TokenWord* chosen = &left.front();
   double likest = -1;
+  std::vector<std::u32string> others;
+  for (const auto& r : right) others.push_back(lx::to_utf32(r.text));
   for (const auto& word : left) {
     known += (known.empty() ? "" : ", ") + word.text;
     double rank = asked == word.text ? 2 : 0;
     if (asked.empty() && std::none_of(right.begin(), right.end(), [&](const auto& r) { return r.text == word.text; }))
-      for (const auto& r : right) rank = std::max(rank, lx::levenshtein(lx::to_utf32(word.text), lx::to_utf32(r.text)));
+      for (const std::u32string text = lx::to_utf32(word.text); const auto& other : others)
+        rank = std::max(rank, lx::similarity(lx::Similarity::levenshtein, text, other));
     if (rank > likest) {
       likest = rank;
       chosen = &word;

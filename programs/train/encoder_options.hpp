@@ -2,6 +2,7 @@
 // The options of train_encoder, and the pairs that it reads.
 #pragma once
 
+#include <algorithm>
 #include <lexformer/models/sentence_encoder.hpp>
 #include <lexformer/train/encoder.hpp>
 
@@ -90,6 +91,8 @@ inline lx::TextPairs read_text_pairs(const std::string& file, const EncoderOptio
   const bool needed = loss != lx::EncoderLoss::multiple_negatives;
   lx::TableOptions table = o.table;
   if (training && !o.negative.empty()) table.keep = {o.negative};
+  if (std::find(table.columns.begin(), table.columns.end(), o.negative) != table.columns.end())
+    lx::fail_usage("--negative", lx::in_quotes(o.negative), " is also one of --columns");
   const std::size_t named = table.columns.size();
   if (needed && named == 2) lx::fail_usage("--columns", "2 columns are named; --loss ", lx::name_of(loss), " needs left, right and label");
   const auto with = [&](bool labels) {

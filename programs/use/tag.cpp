@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tags the words on standard input with a trained tagger; or evaluates the tagger on files with tags.
+#include <lexformer/data/tagged_text.hpp>
 #include <lexformer/models/word_tagger.hpp>
 
 #include "train/tagger_training.hpp"
@@ -43,7 +44,11 @@ class Tag final : public program::Command {
       program::TaggerRows rows;
       for (const auto& file : evaluate_) {
         const auto sentences = program::read_sentences(file, 0);
-        rows.emplace_back(file, program::entity_scores(sentences, tags_of(file, sentences)));
+        const auto tags = tags_of(file, sentences);
+        for (const auto& of_sentence : tags)
+          for (const auto& tag : of_sentence)
+            if (const std::string fault = lx::tag_fault(tag); !fault.empty()) lx::fail_file(model_, fault);
+        rows.emplace_back(file, program::entity_scores(sentences, tags));
       }
       program::print_tagger_table(std::cout, rows);
       return 0;

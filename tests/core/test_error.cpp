@@ -24,8 +24,12 @@ TEST_CASE("one_line: text stays, what changes a terminal or a line is escaped") 
   CHECK(one_line("a\nb\r\n\tc") == "a\\nb\\r\\n\\tc");
   CHECK(one_line("\x1B[31mred\x7F") == "\\x1B[31mred\\x7F");
   CHECK(one_line(std::string("a\0b", 3)) == "a\\x00b");
-  CHECK(one_line("\xC2\x9B") == "\\xC2\\x9B");           // U+009B starts an escape sequence, like ESC [
-  CHECK(one_line("\xE2\x80\xAE") == "\\xE2\\x80\\xAE");  // U+202E reverses the following text
+  CHECK(one_line("\xC2\x9B") == "\\xC2\\x9B");                    // U+009B starts an escape sequence, like ESC [
+  CHECK(one_line("\xE2\x80\xAE") == "\\xE2\\x80\\xAE");           // U+202E reverses the following text
+  CHECK(one_line("\xF4\x90\x80\x80") == "\\xF4\\x90\\x80\\x80");  // beyond U+10FFFF
+  CHECK(one_line("\xED\xA0\x80") == "\\xED\\xA0\\x80");           // a surrogate
+  CHECK(one_line("\xE0\x9F\xBF \xF0\x8F\xBF\xBF") == "\\xE0\\x9F\\xBF \\xF0\\x8F\\xBF\\xBF");  // longer than need be
+  CHECK(one_line("\xF4\x8F\xBF\xBF \xE0\xA0\x80 \xEE\x80\x80") == "\xF4\x8F\xBF\xBF \xE0\xA0\x80 \xEE\x80\x80");
   CHECK(one_line("\xE2\x80\xA8") == "\\xE2\\x80\\xA8");  // U+2028 ends a line
   CHECK(one_line("\xE2\x81\xA6") == "\\xE2\\x81\\xA6");
   CHECK(one_line("\xFF\xC3(\xE4\xBD") == "\\xFF\\xC3(\\xE4\\xBD");  // not UTF-8

@@ -75,7 +75,9 @@ TEST_CASE("write_file_atomic: a pipe is written directly, by its own name and by
   write_file_atomic(name, "some ");
   write_file_atomic(folder / "link", "text");
   ::close(ends[1]);
-  CHECK(read_file("/dev/fd/" + std::to_string(ends[0])) == "some text");
+  const std::string reader = "/dev/fd/" + std::to_string(ends[0]);
+  CHECK(read_file(reader) == "some text");
+  expect_file_error([&] { read_file(reader); }, reader + ": the pipe is empty, or was read already; save its text in a file");
   ::close(ends[0]);
   CHECK(entries(folder.path) == 1);
   CHECK(fs::is_symlink(folder / "link"));

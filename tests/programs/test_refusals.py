@@ -76,6 +76,7 @@ class Refusals(unittest.TestCase):
     def test_names_of_options(self):
         self.refused(2, program("train_matcher", "--atention", "lea"), "--atention: there is no such option; did you mean '--attention'?")
         self.refused(2, program("train_matcher", "--learning-rate=1"), "--learning-rate: there is no such option; here it is called --lr")
+        self.refused(2, program("train_matcher", "--seed"), "--seed: its value is missing (--help")
         self.refused(2, program("score_pairs", "--model", self.model, "--zzz"), "--zzz: there is no such option (--help")
         self.refused(2, program("score_pairs", "--model", self.model, "stray", "words"), "'stray' is neither an option nor the value of one")
         self.refused(2, self.train(self.folder / "no", "--schedule", "cosin"), "--schedule: 'cosin' is not known; use one of: ", "; did you mean 'cosine'?")

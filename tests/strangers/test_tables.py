@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "programs"))
-from support import Refusals, program  # noqa: E402
+from support import Refusals, program, start_model  # noqa: E402
 
 BOM = b"\xef\xbb\xbf"
 
@@ -65,6 +65,24 @@ SIMILARITY = [
     ("RG.csv", b"oak;table;4.2\noak;oak;9\n"),
 ]
 
+# Columns of ids, texts and labels of which two are the same: the options of a command, and a part of the message.
+TWICE = [
+    (("match", "t.csv", "t.csv", "--columns", "left,left"), "--columns: 'left' is named twice"),
+    (("match", "t.csv", "t.csv", "--columns", "left=right,right"), "--columns: 'right' is named twice"),
+    (("candidates", "t.csv", "--columns", "left,left=left"), "--columns: 'left' is named twice"),
+    (("label", "m.csv", "--left", "t.csv", "--columns", "left,left"), "--columns: 'left' is named twice"),
+    (("suggest", "m.csv", "--left", "t.csv", "--columns", "left,left"), "--columns: 'left' is named twice"),
+    (("suggest", "m.csv", "--left", "t.csv", "--column-words", "left=1,left=2"), "--column-words: 'left' is named twice"),
+    (("train_matcher", "--columns", "left,left,label"), "--columns: 'left' is named twice"),
+    (("train_matcher", "--columns", "2,2,4"), "--columns: '2' is named twice"),
+    (("train_matcher", "--columns", "left,2,label"), "--columns: 'left' and '2' are one column"),
+    (("train_matcher", "--columns", "left,right,right"), "--columns: 'right' is named twice"),
+    (("train_matcher", "--labels", "0,1,0"), "--labels: '0' is named twice"),
+    (("train_text", "--columns", "label,label"), "--columns: 'label' is named twice"),
+    (("train_encoder", "--columns", "left,left"), "--columns: 'left' is named twice"),
+    (("train_encoder", "--columns", "left,right", "--negative", "right"), "--negative: 'right' is also one of --columns"),
+]
+
 
 class Strangers(Refusals, unittest.TestCase):
     def setUp(self):
@@ -101,6 +119,24 @@ class Strangers(Refusals, unittest.TestCase):
                 done = program("candidates", table, table, "--matches", self.file(name, content))
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("1 match", done.stdout + done.stderr)
+
+    def test_columns_given_twice(self):
+        table = self.file("t.csv", b"id,left,right,label\n1,tavion oak,oak,1\n2,desk,steel,0\n")
+        self.file("m.csv", b"left_id,right_id,score,match\n1,2,0.5,1\n")
+        model = start_model(self.folder, table)
+        for (command, *options), part in TWICE:
+            with self.subTest(" ".join((command, *options))):
+                more = ("--model", model, "--train", table, "--valid", table) if command.startswith("train") else ()
+                self.refused(2, program(command, *options, *more, "--out", self.folder / "new", cwd=self.folder), part)
+
+    def test_labels_that_disagree(self):
+        table = self.file("a.csv", b"id,name\n1,tavion oak lamp\n2,desk steel\n3,oak desk\n")
+        labels = self.file("labels.csv", b"ltable_id,rtable_id,label\n1,2,1\n2,1,0\n")
+        pairs = self.file("pairs.csv", b"left_id,right_id,score\n1,3,0.5\n")
+        for command in (("candidates", table, "--matches", labels, "--out", self.out), ("label", pairs, "--left", table, "--out", labels)):
+            with self.subTest(command[0]):
+                self.refused(3, program(*command), "labels.csv: line 3: the pair '2', '1' has the label '0', but '1' in")
+        self.assertFalse(self.out.exists(), "labels are read before the search")
 
     def test_words(self):
         similarity = self.file("s.tsv", b"oak\ttable\t1\noak\toak\t2\n")

@@ -239,6 +239,9 @@ TEST_CASE("resolve_columns: all by default, and what the tables do not have") {
   o.columns = {{"title", "title"}, {"title", "price"}};
   expect_error(
       ErrorKind::usage, [&] { resolve_columns(o, left, right); }, "'title' is named twice");
+  o.columns = {{"title", "price"}, {"price", "price"}};
+  expect_error(
+      ErrorKind::usage, [&] { resolve_columns(o, left, right); }, "'price' is named twice");
   o.columns = {};
   o.words = {{"titl", 3}};
   expect_error(

@@ -40,6 +40,8 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
   CHECK(Vocabulary::load_vocab_txt(path).tokens() == tokens);
   std::ofstream(path, std::ios::binary) << "";
   expect_file_error([&] { Vocabulary::load_vocab_txt(path); }, path + ": the vocabulary is empty; expected one token per line");
+  std::ofstream(path, std::ios::binary) << "a\nb\nc\xC3\nd\n";
+  expect_file_error([&] { Vocabulary::load_vocab_txt(path); }, path + ": line 3: the token is not UTF-8");
   expect_file_error([&] { Vocabulary::load_vocab_txt(folder / "none"); }, "none: cannot open the vocabulary");
   expect_file_error([&] { Vocabulary::load_vocab_txt(folder.path.string()); }, "cannot read the vocabulary");
 }

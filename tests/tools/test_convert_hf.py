@@ -432,6 +432,11 @@ class Convert(unittest.TestCase):
         self.limited(3, "its pickle has more than the 8388608 bytes")
         self.put("tokenizer_config.json", '{"a":[%s[]]}' % ("[]," * (11 << 20)))
         self.limited(3, "tokenizer_config.json: has 34603018 bytes, more than the 33554432 that are read of such a file")
+        many = "has more than 1000000 keys, values and brackets"
+        for text, part in (('{"a":[%s[]]}' % ("[]," * 11000000), many), ('{"a":[%s1]}' % ("1," * 999994), "the key 'a' is not known"), ('{"a":[%s1]}' % ("1," * 999996), many),
+                           ('{"a":"%s' % ('\\"' * 1000000), "not JSON: Unterminated string"), ("{}" + "[" * 11000000, many)):
+            self.put("tokenizer_config.json", text)
+            self.limited(3, "tokenizer_config.json: " + part)
 
     def test_views(self):
         """Every way to step through a storage gives the elements in C order."""
@@ -948,6 +953,11 @@ class Convert(unittest.TestCase):
         other = os.path.join(self.folder, "other")
         self.refused("has no lexformer.format, so it is no .lxf file", arguments=["--to-hf", other], source=os.path.join(back, "model.safetensors"))
         self.refused("cannot be read", arguments=["--to-hf", other], source=os.path.join(self.folder, "none.lxf"))
+        damaged, table = os.path.join(self.folder, "damaged.lxf"), "bert.embeddings.word_embeddings.weight"
+        for name, change in (("missing", {}), ("of another shape", {table: Tensor("F32", (1, 4), bytes(16))})):
+            tensors = {name: Tensor(*tensor) for name, tensor in tiny_tensors().items() if name != table}
+            write_safetensors(damaged, {**tensors, **change}, {"lexformer.format": "1", "lexformer.config": json.dumps(CONFIG)})
+            self.refused("1 needed tensors are missing or of the wrong shape, as '%s'" % table, arguments=["--to-hf", other], source=damaged)
         self.assertFalse(os.path.exists(other))
 
     def test_nothing_is_half_written(self):

@@ -13,6 +13,7 @@ from .heads import describe_head
 from .json_values import dump_json, get, is_text, parse_json
 from .lxf import parse_lxf
 from .modules import DENSE_ACTIVATIONS
+from .names import needed_tensors
 from .safetensors import write_safetensors
 from .tensor import FLOATS
 
@@ -76,6 +77,8 @@ def to_hf(source, folder):
     check(all(map(is_text, terms)), where, "an attention term has no name")
     foreign = [name for name in terms if name in OUR_POSITIONS]
     check(not foreign, where, "the position scheme is %s; transformers has %s" % (shown(foreign and foreign[0]), ", ".join(POSITIONS)))
+    missing = [name for name, shape in needed_tensors(config).items() if name not in tensors or tensors[name].shape != shape]
+    check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %s" % (len(missing), shown(missing and missing[0])))
     kinds = {tensor.dtype for tensor in tensors.values()}
     if len(kinds) == 1:  # newer transformers load in the type named here, even if the tensors have another
         config.update({key: FLOATS.get(*kinds) for key in ("torch_dtype", "dtype") if key in config})

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """JSON as lexformer reads and writes it."""
 
+import itertools
 import json
+import re
 
 from .errors import check, shown, Stop
 from .files import read_bytes
 
 MAX_JSON = 32 << 20  # as in io/json.hpp
+MAX_VALUES = 1000000  # keys, values and brackets: 2 bytes of text may need 100 bytes of memory
+EVENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[][{}]|[^]["{},:\s]+', re.DOTALL)
 
 
 def parse_json(text, where, kind=dict):
@@ -16,7 +20,10 @@ def parse_json(text, where, kind=dict):
         return keys
 
     try:
-        value = json.loads(text.decode() if isinstance(text, bytes) else text, object_pairs_hook=unique)
+        text = text.decode() if isinstance(text, bytes) else text
+        events = sum(1 for _ in itertools.islice(EVENT.finditer(text), MAX_VALUES + 1))
+        check(events <= MAX_VALUES, where, "has more than %d keys, values and brackets" % MAX_VALUES)
+        value = json.loads(text, object_pairs_hook=unique)
         dump_json(value).encode()  # fails for values that json.loads accepts but UTF-8 JSON cannot represent: NaN, 1e999, lone surrogates
     except (ValueError, RecursionError) as error:
         raise Stop(3, "%s: not JSON: %s" % (where, error))

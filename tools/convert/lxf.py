@@ -52,8 +52,8 @@ def to_lxf(source, target, dtype, verify):
     check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %s%s; the table shows all"
           % (len(missing), shown(missing and missing[0]), " (while %s is unknown)" % shown(unknown[0]) if unknown else ""))
     ours = {**(ours or {}), **read_cross_encoder(root, config, chosen, path)}
+    before = get(config, "lexformer", dict, path, {})  # of a folder that --to-hf wrote
     if ours:
-        before = get(config, "lexformer", dict, path, {})  # of a folder that --to-hf wrote
         config["lexformer"] = {**{key: value for key, value in before.items() if key not in ("dense", "max_length", "similarity")}, **ours}
     vocab = "".join(token + "\n" for token in tokens)
     metadata = {"lexformer.format": "1", "lexformer.version": VERSION, "lexformer.config": dump_json(config), "lexformer.vocab": vocab,

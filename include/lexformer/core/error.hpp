@@ -32,6 +32,8 @@ inline std::size_t printable_bytes(std::string_view text) {
     if ((byte(i) & 0xC0u) != 0x80u) return 0;
     character = (character << 6) | (byte(i) & 0x3Fu);
   }
+  constexpr unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (character < least[size] || character > 0x10FFFF || (character >= 0xD800 && character < 0xE000)) return 0;
   const bool changes = character < 0xA0 || (character >= 0x2028 && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069);
   return changes ? 0 : size;
 }

@@ -21,11 +21,19 @@ struct PairColumns {
 /// rows are pairs of ids. labels: single texts also have a label.
 PairColumns known_columns(const std::vector<std::string>& names, std::size_t texts, bool ids, bool labels);
 
+namespace detail {
+/// Refuses names of which two are equal or, if their places are known, stand for one column. `option` begins the message.
+void check_different(const std::vector<std::string>& names, const std::vector<std::size_t>& places, const std::string& option);
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <set>
 #include <string_view>
+
+#include "lexformer/core/error.hpp"
 
 namespace lexformer {
 
@@ -78,6 +86,17 @@ inline PairColumns record_columns(const std::vector<std::string>& names) {
 }
 
 }  // namespace detail
+
+LEXFORMER_INLINE void detail::check_different(const std::vector<std::string>& names, const std::vector<std::size_t>& places,
+                                              const std::string& option) {
+  std::set<std::string_view> seen;
+  for (const auto& name : names)
+    if (!seen.insert(name).second) fail_usage(option, in_quotes(name), " is named twice");
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto same = static_cast<std::size_t>(std::find(places.begin(), places.end(), places[i]) - places.begin());
+    if (same < i) fail_usage(option, in_quotes(names[same]), " and ", in_quotes(names[i]), " are one column");
+  }
+}
 
 LEXFORMER_INLINE PairColumns known_columns(const std::vector<std::string>& names, std::size_t texts, bool ids, bool labels) {
   const auto has = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/data/known_columns.hpp"
 #include "lexformer/data/table.hpp"
 
 namespace lexformer {
@@ -74,6 +75,7 @@ LEXFORMER_INLINE std::string label_advice(const PairRow& row) {
 }  // namespace detail
 
 LEXFORMER_INLINE std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names) {
+  detail::check_different(names, {}, "labels");
   std::vector<std::size_t> classes;
   for (const PairRow& row : table.rows) {
     const auto found = find_label(row.label, names);

@@ -175,6 +175,7 @@ LEXFORMER_INLINE std::string read_file(const std::string& path, std::size_t limi
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail_file(path, "cannot be read: ", detail::system_message(errno));
       if (got == 0) {
+        if (used == 0 && S_ISFIFO(info.st_mode)) fail_file(path, "the pipe is empty, or was read already; save its text in a file");
         bytes.resize(used);
         return bytes;
       }

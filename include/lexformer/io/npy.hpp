@@ -53,7 +53,7 @@ Tensor<T> load_npy(const std::string& path) {
     return text.substr(first, last - first);
   };
   const std::string descr = value("descr", ","), order = value("fortran_order", ","), dims = value("shape", ")");
-  if (descr != "'<f4'" && descr != "'<f8'") fail_file(path, "holds ", in_quotes(descr), ", expected '<f4' or '<f8'");
+  if (descr != "'<f4'" && descr != "'<f8'") fail_file(path, "holds ", one_line(descr, 80), ", expected '<f4' or '<f8'");
   if (order != "False") fail_file(path, "is not in C order");
   const std::size_t width = descr == "'<f4'" ? 4 : 8;
   std::vector<std::size_t> shape;

@@ -199,6 +199,7 @@ LEXFORMER_INLINE PlainVocabulary read_vocab_txt(const std::filesystem::path& fol
   if (path_exists(path)) {
     const std::string text = read_file(path, 64u << 20);
     check_placeholder(text, path);
+    Vocabulary::check_utf8(text, path);
     std::vector<std::string> tokens = Vocabulary::from_vocab_txt(text).tokens();
     const std::size_t count = std::set<std::string>(tokens.begin(), tokens.end()).size();
     return {std::move(tokens), count};

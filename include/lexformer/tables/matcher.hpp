@@ -148,7 +148,8 @@ LEXFORMER_INLINE void check_match(const MatchOptions& options, const Scorer* mod
     if (task.labels > 2)
       fail_usage("model", options.model, " has ", task.labels, " classes; match needs a model of two, or one that gives numbers");
     if (task.labels == 1 && !chosen)
-      fail_usage("threshold", "must be given, or validation pairs without model_alone: the model has no threshold, since it gives numbers");
+      fail_usage("threshold",
+                 "must be given, or validation pairs without `model_alone`: the model has no threshold, since it gives numbers");
   }
   const bool probabilities = model == nullptr || detail::combines(options, model, labelled) || detail::gives_odds(*model);
   if (probabilities && d.threshold && !(*d.threshold >= 0 && *d.threshold <= 1))

@@ -12,6 +12,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
+#include "lexformer/data/known_columns.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/tables/records.hpp"
@@ -209,10 +210,14 @@ LEXFORMER_INLINE RecordTextOptions resolve_columns(RecordTextOptions options, co
                     "; name the columns to compare: `columns` NAME,LEFT=RIGHT,...");
     for (const auto& name : left.columns) options.columns.push_back({name, name});
   }
-  for (std::size_t i = 0; i < options.columns.size(); ++i) {
-    const RecordColumn& column = options.columns[i];
-    for (std::size_t k = 0; k < i; ++k)
-      if (options.columns[k].left == column.left) fail_usage("columns", in_quotes(column.left), " is named twice");
+  std::vector<std::string> names, right_names;
+  for (const RecordColumn& column : options.columns) {
+    names.push_back(column.left);
+    right_names.push_back(column.right);
+  }
+  detail::check_different(names, {}, "columns");
+  detail::check_different(right_names, {}, "columns");
+  for (const RecordColumn& column : options.columns) {
     const auto check = [&](const RecordTable& table, const std::string& name) {
       if (name == table.id)
         fail_file(table.path, "the column ", in_quotes(name), " has the ids, which are in no text; `columns` names others");
@@ -223,8 +228,6 @@ LEXFORMER_INLINE RecordTextOptions resolve_columns(RecordTextOptions options, co
     check(left, column.left);
     check(right, column.right);
   }
-  std::vector<std::string> names;
-  for (const RecordColumn& column : options.columns) names.push_back(column.left);
   for (const auto& [name, words] : options.words)
     if (std::find(names.begin(), names.end(), name) == names.end())
       fail_usage("column_words", in_quotes(name), " is none of the columns ", in_quotes(join(names)), did_you_mean(name, names));

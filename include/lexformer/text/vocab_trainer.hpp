@@ -168,9 +168,9 @@ LEXFORMER_INLINE Vocabulary train_vocabulary(const WordCounts& words, const Toke
 
   std::vector<std::string> tokens{tokenizer.pad, tokenizer.unk, tokenizer.cls, tokenizer.sep, tokenizer.mask};
   if (training.size < tokens.size() + 2 * characters.size())
-    fail_usage("train_vocabulary", "size is ", training.size, ", but the special tokens and ", characters.size(),
+    fail_usage("vocab_size", "is ", training.size, ", but the special tokens and ", characters.size(),
                " characters, each with and without ", WordPieceTokenizer::continuation, ", take ", tokens.size() + 2 * characters.size(),
-               "; raise size or lower max_alphabet");
+               "; raise it");
   const auto piece_text = [](char32_t c, bool first) {
     return (first ? "" : std::string(WordPieceTokenizer::continuation)) + to_utf8({&c, 1});
   };

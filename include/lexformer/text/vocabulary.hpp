@@ -38,6 +38,8 @@ class Vocabulary {
   static Vocabulary from_vocab_txt(std::string_view content);
 
   static Vocabulary load_vocab_txt(const std::string& path);
+  /// Errors (file): the content of a vocab.txt is not UTF-8.
+  static void check_utf8(std::string_view content, const std::string& path);
 
   /// Number of ids, i.e. rows of the model's embedding; duplicates are counted.
   std::size_t size() const { return tokens_.size(); }
@@ -96,6 +98,11 @@ LEXFORMER_INLINE Vocabulary::Vocabulary(std::vector<std::string> tokens) : token
   }
 }
 
+LEXFORMER_INLINE void Vocabulary::check_utf8(std::string_view content, const std::string& path) {
+  if (const std::size_t byte = find_invalid_utf8(content); byte != std::string::npos)
+    fail_file(cat(path, ": line ", 1 + std::count(content.data(), content.data() + byte, '\n')), "the token is not UTF-8");
+}
+
 LEXFORMER_INLINE Vocabulary Vocabulary::from_vocab_txt(std::string_view content) {
   if (static_cast<std::size_t>(std::count(content.begin(), content.end(), '\n')) > max_size)
     fail("Vocabulary", "more than ", max_size, " lines; expected a vocab.txt with one token per line");
@@ -116,6 +123,7 @@ LEXFORMER_INLINE Vocabulary Vocabulary::load_vocab_txt(const std::string& path) 
     content.append(block.data(), static_cast<std::size_t>(file.gcount()));
   if (file.bad()) fail_file(path, "cannot read the vocabulary");
   if (content.empty()) fail_file(path, "the vocabulary is empty; expected one token per line");
+  check_utf8(content, path);
   return from_vocab_txt(content);
 }
 

@@ -53,7 +53,9 @@ class ImputerTest {
   ImputerScores operator()(const Model& model, const WordVectors& targets, const std::function<void(std::size_t)>& scored = {}) const {
     const NoGrad no_grad;
     const auto imputed = [&](const std::vector<std::string>& spelled) {
-      return cast<float>(Var(model.vectors(spelled, 64, scored))).value();
+      const auto found = cast<float>(Var(model.vectors(spelled, 64, scored))).value();
+      require_finite(found, "evaluation", "word", 1);
+      return found;
     };
     const auto cosines = [&](const Tensor<float>& found, const std::vector<std::uint32_t>& of) {
       const std::vector<std::int32_t> rows(of.begin(), of.end());

@@ -170,6 +170,7 @@ LEXFORMER_INLINE void MatcherSettings::check(const Task& task) const {
   if (negatives > 0 && task.labels > 2) fail_usage("negatives", "needs labels 0 and 1, or numbers");
   if (train_share <= 0) fail_usage("train_share", "must be above 0");
   if (new_lr && lr == 0) fail_usage("new_lr", "follows the schedule of `lr`, which is 0; freeze the other tensors with `freeze`");
+  if (new_lr && !std::isfinite(*new_lr / lr)) fail_usage("new_lr", "is ", *new_lr, " and `lr` ", lr, ": their quotient is not finite");
   if (class_weights.empty()) return;
   if (detail::is_balanced(*this) && regression) fail_usage("class_weights", "a regression has no classes");
   if (detail::is_balanced(*this)) return;
