@@ -409,16 +409,14 @@ TEST_CASE("a table that cannot be read to its end is an error of kind file") {
 
 TEST_CASE("a column that is given twice, by its name or its number, is refused") {
   const std::string text = "left,right,label\na,b,1\n";
-  const auto twice = [&](std::vector<std::string> columns, std::vector<std::string> keep, const std::string& part) {
+  const auto twice = [&](std::vector<std::string> columns, const std::string& part) {
     expect_error(
-        ErrorKind::usage, [&] { rows(text, TableFormat::csv, {.columns = std::move(columns), .keep = std::move(keep)}); }, part);
+        ErrorKind::usage, [&] { rows(text, TableFormat::csv, {.columns = std::move(columns)}); }, part);
   };
-  twice({"left", "left", "label"}, {}, "columns: 'left' is named twice");
-  twice({"1", "1", "3"}, {}, "columns: '1' is named twice");
-  twice({"left", "right", "2"}, {}, "columns: 'right' and '2' are one column");
-  twice({"2", "left", "1"}, {}, "columns: 'left' and '1' are one column");
-  twice({}, {"label", "label"}, "keep: 'label' is named twice");
-  twice({}, {"label", "3"}, "keep: 'label' and '3' are one column");
+  twice({"left", "left", "label"}, "columns: 'left' is named twice");
+  twice({"1", "1", "3"}, "columns: '1' is named twice");
+  twice({"left", "right", "2"}, "columns: 'right' and '2' are one column");
+  twice({"2", "left", "1"}, "columns: 'left' and '1' are one column");
   expect_error(
       ErrorKind::usage,
       [&] {

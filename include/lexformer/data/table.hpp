@@ -156,8 +156,7 @@ LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, Tab
                options_.texts == 1 ? "text" : "left, right", options_.labels ? ", label)" : ")");
   for (auto* list : {&options_.columns, &options_.keep})
     for (auto& name : *list) name = unquoted_name(name);
-  detail::check_different(options_.columns, {}, "columns");
-  detail::check_different(options_.keep, {}, "keep");
+  if (format_ == TableFormat::jsonl) detail::check_different(options_.columns, {}, "columns");  // of tables find_columns() does it
   kept_names_ = options_.keep;
 }
 
@@ -291,7 +290,6 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
     kept_places_.push_back(place(given, "to keep", keep_advice(given)));
     if (header) kept_names_[kept_places_.size() - 1] = fields_[kept_places_.back()];
   }
-  detail::check_different(options_.keep, kept_places_, "keep");
   std::vector<std::size_t> chosen = left_;
   if (options_.texts == 2) chosen.insert(chosen.end(), right_.begin(), right_.end());
   if (options_.labels) chosen.push_back(label_place_);
