@@ -49,6 +49,13 @@ NO_DECOMPOSITION = code_points('11938')
 MORE_LOWERCASE = {0x1C89: 0x1C8A, 0xA7CB: 0x264, 0xA7CC: 0xA7CD, 0xA7CE: 0xA7CF, 0xA7D2: 0xA7D3, 0xA7D4: 0xA7D5, 0xA7DA: 0xA7DB, 0xA7DC: 0x19B}
 MORE_LOWERCASE.update({c: c + 0x20 for c in range(0x10D50, 0x10D66)})
 MORE_LOWERCASE.update({c: c + 0x1B for c in range(0x16EA0, 0x16EB9)})
+# What \w is in the regular expressions of Rust and not in a category below: circled letters, and characters newer than Unicode 14.0.
+MORE_REGEX_WORD = code_points('''
+    897 CF3 ECE 1C89-1C8A 24B6-24E9 A7CB-A7CD A7DA-A7DC 105C0-105F3 10D40-10D65 10D69-10D6D 10D6F-10D85 10EC2-10EC4 10EFC-10EFF
+    1123F-11241 11380-11389 1138B 1138E 11390-113B5 113B7-113C0 113C2 113C5 113C7-113CA 113CC-113D3 113E1-113E2 116D0-116E3
+    11BC0-11BE0 11BF0-11BF9 11F00-11F10 11F12-11F3A 11F3E-11F42 11F50-11F5A 1342F 13440-13455 13460-143FA 16100-16139 16D40-16D6C
+    16D70-16D79 18CFF 1B132 1B155 1CCF0-1CCF9 1DF25-1DF2A 1E030-1E06D 1E08F 1E4D0-1E4F9 1E5D0-1E5FA 1F130-1F149 1F150-1F169
+    1F170-1F189 2B739 2EBF0-2EE5D 31350-323AF''')
 # The CJK blocks as in the reference, which has 2B920 instead of 2B820.
 CHINESE = code_points('3400-4DBF 4E00-9FFF F900-FAFF 20000-2A6DF 2A700-2B73F 2B740-2B81F 2B920-2CEAF 2F800-2FA1F')
 ASCII_PUNCTUATION = code_points('21-2F 3A-40 5B-60 7B-7E')
@@ -99,6 +106,7 @@ def tables():
     marks = (of('Mn') | MORE_NONSPACING_MARK) - NO_NONSPACING_MARK
     dropped = (of('Cc', 'Cf', 'Co') | MORE_DROPPED) - NOT_DROPPED
     word = {c for c in everything if chr(c).isalnum()}
+    regex_word = of('Lu', 'Ll', 'Lt', 'Lm', 'Lo', 'Mn', 'Mc', 'Me', 'Nd', 'Nl', 'Pc') | code_points('200C-200D') | MORE_REGEX_WORD
 
     classes = {c: unicodedata.combining(chr(c)) for c in everything if unicodedata.combining(chr(c)) and c not in NO_COMBINING_CLASS}
     decompositions = []
@@ -116,6 +124,7 @@ def tables():
         ('nonspacing_marks', 'Range', 'Category Mn: removed by strip_accents.', ranges(marks)),
         ('punctuation', 'Range', 'ASCII punctuation and the categories P*: each is a word of its own.', ranges(punctuation)),
         ('alphanumeric', 'Range', 'Letters and numbers (Unicode 14.0, with the underscore what regular expressions call \\w).', ranges(word)),
+        ('regex_word', 'Range', 'What the regular expressions of the reference call \\w: with marks, without fractions.', ranges(regex_word)),
         ('combining_classes', 'ClassRange', 'Canonical combining class where it is not 0.', class_ranges(classes)),
         ('lowercase', 'CaseRange', 'Small letter = capital + delta. U+0130 (i and a dot) is missing: it has two.', case_ranges(lower)),
         ('decompositions', 'Decomposition', 'One step of the canonical decomposition; second = 0: one character. Hangul is missing: it is computed.',

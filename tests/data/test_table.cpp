@@ -128,6 +128,7 @@ TEST_CASE("csv: RFC 4180") {
   CHECK(rows("\"two\r\nlines\",\"\",0\n,x,1\n", TableFormat::csv) == Rows{"two\nlines||0|1", "|x|1|3"});
   CHECK(rows("\"a\",\"b\",\"1\"", TableFormat::csv) == Rows{"a|b|1|1"});
   CHECK(rows("a b,c,1\n", TableFormat::csv) == Rows{"a b|c|1|1"});
+  CHECK(rows("a,\"b\r\r\nc\",1\r\r\n\r\r\nd,\"e\",\"0\"\r\r\n", TableFormat::csv) == Rows{"a|b\nc|1|1", "d|e|0|4"});  // Windows' text mode
   CHECK(rows("sep=,\nleft,right,label\na,b,1\n", TableFormat::csv) == Rows{"a|b|1|3"});
   refused("a,b,1\nc,\"d,0\ne,f,1\n", TableFormat::csv, "x: line 2: column 2: the quote is never closed");
   refused("a,\"b\"c,1\n", TableFormat::csv, "x: line 1: column 2: text after the end of a quoted field; double the quotes within it");
@@ -152,6 +153,9 @@ TEST_CASE("the separator: that of the first line, of the option, or of a header 
   }
   CHECK(rows("left,right,label\na,\"b, c\",1\n", TableFormat::tsv) == expected);
   CHECK(rows("sep=;\na;b;1\n", TableFormat::csv) == Rows{"a|b|1|2"});
+  // After a first field in quotes there is its separator.
+  CHECK(rows("\n\"left, \"\"a\"\"\" ;\"b\";1\nc;d;0\n", TableFormat::csv) == Rows{"left, \"a\"|b|1|2", "c|d|0|3"});
+  CHECK(rows("left\tright\tlabel\na\t\"b \"\"c\"\t1\n", TableFormat::csv) == Rows{"a|b \"c|1|2"});
   CHECK(rows("\xEF\xBB\xBF\"sep=|\"\na|b|1\n", TableFormat::csv) == Rows{"a|b|1|2"});
   CHECK(rows("sep=\t\na\t\"b \"\"c\"\t1\n", TableFormat::tsv) == Rows{"a|b \"c|1|2"});
   const auto with = [](Delimiter delimiter) { return TableOptions{.delimiter = delimiter}; };

@@ -108,6 +108,8 @@ CASES = [
     ("bert", "tokenizer_config.json", "tokenizer_class", "BertJapaneseTokenizer", "'tokenizer_class' is 'BertJapaneseTokenizer'"),
     ("bert", "tokenizer_config.json", "tokenizer_class", "ElectraTokenizerFast", PLAIN),
     ("bert", "tokenizer_config.json", "cls_token", "<s>", [18] + WITH_S[1:]),
+    ("bert", "tokenizer_config.json", "unk_token", "[X]", "the token of unknown words, '[X]', is not in the vocabulary"),
+    ("bert", "tokenizer_config.json", "unk_token", None, "'unk_token' is null, expected a token"),
     ("bert", "tokenizer_config.json", "bos_token", "<s>", WITH_S),
     ("bert", "tokenizer_config.json", "mask_token", None, LITERAL_MASK),
     ("bert", "tokenizer_config.json", "additional_special_tokens", ["<s>"], WITH_S),
@@ -119,6 +121,7 @@ CASES = [
     ("bert", "tokenizer_config.json", "added_tokens_decoder", {"20": token("[x]")}, PLAIN),
     ("bert", "tokenizer_config.json", "added_tokens_decoder", {"20": token("oba")}, PLAIN[:4] + [1, 20, 1] + PLAIN[6:]),
     ("bert", "tokenizer_config.json", "added_tokens_decoder", {"20": token("oba", single_word=True)}, PLAIN),
+    ("bert", "tokenizer_config.json", "added_tokens_decoder", {"11": token("caf", single_word=True)}, "'caf' has the id 11"),
     ("bert", "tokenizer_config.json", "added_tokens_decoder", {"20": token("[X]", lstrip=True, rstrip=True)}, WITH_X),
     ("bert", "tokenizer_config.json", "added_tokens_decoder", {"5": token("foo")}, PLAIN[:4] + [5, 6] + PLAIN[6:]),
     ("bert", "tokenizer_config.json", "added_tokens_decoder", {"22": token("[X]")}, "'[X]' has the id 22 in one file, but its place is 20"),
@@ -243,6 +246,11 @@ class Folders(unittest.TestCase):
         for base, files in BASES.items():
             with self.subTest(base):
                 self.read(files, PLAIN)
+
+    def test_special_token_outside_of_the_vocabulary_is_no_piece(self):
+        files = changed("bert", "tokenizer_config.json", "sep_token", "foo")
+        files["vocab.txt"] = files["vocab.txt"].replace("foo", "fob", 1)
+        self.read(files, [2, 1, 10, 4, 20, 6, 11, 20, 13, 15, 14, 15, 1, 1, 1, 20])
 
     def test_keys_are_those_of_the_library(self):
         with open(os.path.join(ROOT, "include", "lexformer", "io", "folder_keys.hpp"), encoding="utf-8") as file:

@@ -454,6 +454,7 @@ TEST_CASE("added tokens: found before the words, in the text as it is or in the 
        "\xC3\xA9"
        "bc",
        {24, 8, 12}},
+      {{.content = "bc", .single_word = true, .piece = false}, "bc\xC2\xBD bc\xCC\x81", {26, 1, 7, 12}},  // a fraction, an accent
       {{.content = "bc"}, "abc", {5, 26}},
       {{.content = "BC", .normalized = true}, "abc bcBC", {5, 26, 26, 26}},
       {{.content = "ab c", .piece = false}, "ab c ab", {26, 9}},

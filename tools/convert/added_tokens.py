@@ -126,9 +126,11 @@ def add_tokens(vocabulary, after, flags, named, extra, added, root, folder):
     for token in extra:
         if token["content"] not in before and token not in seen:
             add(token)
+    unknown = flags["unk_token"]
+    check(unknown in known or unknown not in matched, folder, "the token of unknown words, %s, is not in the vocabulary, only among the added tokens" % shown(unknown))
     plain = dict.fromkeys(FLAGS, False)
     five = {flags[key] for key in SPECIAL if flags[key] in ids}
-    flags["match_special_tokens"] = all(matched.get(name) == {"content": name, **plain} for name in five)
+    flags["match_special_tokens"] = all(name in known and matched.get(name) == {"content": name, **plain} for name in five)
     more = [{**token, "piece": name in known} for name, token in matched.items() if not flags["match_special_tokens"] or name not in five]
     if more:
         flags["added_tokens"] = sorted(more, key=lambda token: ids[token["content"]])

@@ -45,8 +45,9 @@ def read_tokenizer(folder):
             flags[key] = get(config, key, bool, where, flags[key])
     named, extra, added = read_added_tokens(folder, config, root)
     for key in SPECIAL:
-        if named.get(key) is not None and not (whole and key in ("unk_token", "cls_token", "sep_token")):
-            flags[key] = named[key]["content"]
+        if key in named and not (whole and key in ("unk_token", "cls_token", "sep_token")):
+            check(named[key] is not None or key != "unk_token", folder, "'unk_token' is null, expected a token")
+            flags[key] = named[key]["content"] if named[key] else flags[key]
     tokens = add_tokens(vocabulary, count, flags, named, extra, added, root if whole else None, folder)
     for key in ("unk_token", "cls_token", "sep_token"):
         check(flags[key] in tokens, folder, "the vocabulary of %d tokens has no %r" % (len(tokens), flags[key]))

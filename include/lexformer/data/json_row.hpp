@@ -127,6 +127,8 @@ struct JsonRowParser : JsonCheck {
     return true;
   }
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& error) override {
+    if (dynamic_cast<const nlohmann::detail::out_of_range*>(&error) != nullptr)
+      fail_file(where, "the number ", token, " is beyond 1.8e308; write it in double quotes");
     const std::size_t at = std::min(position > 0 ? position - 1 : 0, line.size());
     const auto letter = [&](std::size_t i) { return i < line.size() && ((line[i] | 0x20) >= 'a') && ((line[i] | 0x20) <= 'z'); };
     std::size_t begin = at, last = at;

@@ -57,7 +57,7 @@ class RowReader {
 
   std::string here() const { return cat(where_, ": line ", line_); }
 
-  /// Reads one line without its end (LF or CRLF); returns false at the end of the input. Checks length, zero bytes and UTF-8.
+  /// Reads one line without its end (LF, CRLF or CR CR LF); returns false at the end of the input. Checks length, zero bytes and UTF-8.
   bool read_line(std::string& line);
 
   /// "1 column", "2 columns"
@@ -77,15 +77,15 @@ class RowReader {
 
   /// Whether a first row with these fields has the columns that are read: by their names, which leave no doubt, or by their number.
   enum class Fit { no, by_number, by_names };
-  /// Splits the first row anew by another separator, if its fields fit better then. Tabs are split without quotes if that fits. spaces:
-  /// also by spaces.
+  /// Splits the first row anew by another separator, if its fields fit better then. Tabs of a .tsv are split without quotes if that fits.
+  /// spaces: also by spaces.
   void find_separator(const std::function<Fit(const Fields& fields, char separator)>& fits, bool spaces = false);
 
   std::istream* in_;
   std::string where_;
   TableFormat format_;
   char separator_;
-  bool quotes_, found_;                   // fields may be quoted; the separator is not the format's
+  bool quotes_, found_, begun_ = false;   // fields may be quoted; the separator is not the format's; a row was read
   bool offers_delimiter_ = true;          // advice names the setting `delimiter`
   std::string text_;                      // the last line
   Fields fields_;                         // of the last row
@@ -93,6 +93,8 @@ class RowReader {
 
  private:
   void add_field();
+  /// If the first row begins with a field in quotes, the character after it is the separator.
+  void see_separator();
   /// Splits text_ into fields_. one_line: returns false, instead of reading on or failing, if a quoted field has no end in this line.
   bool split(bool one_line = false);
   bool split_quoted(bool one_line);
@@ -124,6 +126,16 @@ LEXFORMER_INLINE TableFormat table_format(const std::string& path) {
 }
 
 namespace detail {
+/// Whether a line has a CR outside of quotes.
+LEXFORMER_INLINE bool has_line_end(std::string_view line, bool quotes) {
+  bool quoted = false;
+  for (const char c : line) {
+    quoted = (quotes && c == '"') != quoted;
+    if (c == '\r' && !quoted) return true;
+  }
+  return false;
+}
+
 inline bool is_pipe(const std::string& path) {
   std::error_code error;
   return std::filesystem::status(path, error).type() == std::filesystem::file_type::fifo;
@@ -174,8 +186,8 @@ LEXFORMER_INLINE bool RowReader::read_line(std::string& line) {
     bits |= c;
   }
   const bool only = last_line_ == 1 && c == std::char_traits<char>::eof();
-  if (line.ends_with('\r')) line.pop_back();
-  if (only && format_ != TableFormat::jsonl && line.find('\r') != line.npos && line.find('"') == line.npos)
+  while (line.ends_with('\r')) line.pop_back();  // CR CR LF: what has CRLF was written in the text mode of Windows
+  if (only && format_ != TableFormat::jsonl && detail::has_line_end(line, quotes_))
     fail_file(where_, "has lines that end with CR alone; convert it: tr '\\r' '\\n'");
   if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
   const std::size_t invalid = bits < 0x80 ? line.npos : find_invalid_utf8(line), zero = line.find('\0');
@@ -239,8 +251,21 @@ LEXFORMER_INLINE bool RowReader::read_row() {
     }
   }
   line_ = last_line_;
+  if (!begun_) see_separator();
   split();
   return true;
+}
+
+LEXFORMER_INLINE void RowReader::see_separator() {
+  const std::size_t begin = text_.find_first_not_of(' ');
+  begun_ = begin != text_.npos;
+  if (!begun_ || found_ || !quotes_ || text_[begin] != '"') return;
+  std::size_t end = text_.find('"', begin + 1);
+  while (end != text_.npos && text_.compare(end, 2, R"("")") == 0) end = text_.find('"', end + 2);
+  const std::size_t after = end == text_.npos ? end : text_.find_first_not_of(' ', end + 1);
+  if (after == text_.npos || std::string_view(";|\t").find(text_[after]) == std::string_view::npos) return;
+  separator_ = text_[after];
+  found_ = true;
 }
 
 LEXFORMER_INLINE bool RowReader::read_filled() {
@@ -256,8 +281,9 @@ LEXFORMER_INLINE void RowReader::find_separator(const std::function<Fit(const Fi
   std::pair best(separator_, quotes_);
   Fit fit = fits(fields_, separator_);
   const auto own = best;
-  for (const auto& other : {std::pair('\t', false), std::pair('\t', true), std::pair(';', true), std::pair('|', true), std::pair(',', true),
-                            std::pair(' ', false)}) {
+  const bool quoted_tabs = format_ == TableFormat::csv;
+  for (const auto& other : {std::pair('\t', quoted_tabs), std::pair('\t', !quoted_tabs), std::pair(';', true), std::pair('|', true),
+                            std::pair(',', true), std::pair(' ', false)}) {
     if (fit == Fit::by_names || other == own || (other.first == ' ' && !spaces)) continue;
     std::tie(separator_, quotes_) = other;
     if (!split(true) || fields_.size() < 2) continue;

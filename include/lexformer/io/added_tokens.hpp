@@ -40,7 +40,7 @@ struct PlainVocabulary {
 
 /// Adds all tokens: each has its id in the vocabulary, or the next one. Sets options.match_special_tokens and options.added_tokens.
 /// first: tokens that come before the others. defaults: whether the special tokens that no file names have their usual names.
-/// Errors (file): a file gives a token another id.
+/// Errors (file): a file gives a token another id; the unknown token is not in the vocabulary.
 Vocabulary add_tokens(PlainVocabulary vocabulary, const TokenLists& lists, const std::map<std::size_t, AddedToken>& first, bool defaults,
                       TokenizerOptions& options, const std::string& folder);
 
@@ -181,7 +181,7 @@ LEXFORMER_INLINE TokenLists read_token_lists(const std::filesystem::path& folder
   return lists;
 }
 
-LEXFORMER_INLINE bool is_plain(const AddedToken& t) { return !t.lstrip && !t.rstrip && !t.single_word && !t.normalized; }
+LEXFORMER_INLINE bool is_plain(const AddedToken& t) { return !t.lstrip && !t.rstrip && !t.single_word && !t.normalized && t.piece; }
 
 /// Gives tokens their ids.
 class TokenIds {
@@ -282,6 +282,9 @@ LEXFORMER_INLINE Vocabulary add_tokens(PlainVocabulary vocabulary, const TokenLi
     if (ids.knows(name)) five.insert(name);
   options.match_special_tokens = std::all_of(five.begin(), five.end(), plain);
   for (const auto& [id, token] : added) {
+    if (token.content == options.unk && !token.piece)
+      fail_file(folder, "the token of unknown words, ", in_quotes(token.content),
+                ", is not in the vocabulary, only among the added tokens");
     put_token(vocabulary.tokens, token.content, id, folder);
     if (!options.match_special_tokens || !five.contains(token.content)) options.added_tokens.push_back(token);
   }

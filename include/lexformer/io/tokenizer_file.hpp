@@ -258,7 +258,9 @@ LEXFORMER_INLINE TokenizerFile read_tokenizer(const std::filesystem::path& folde
   for (const auto& [key, name] : detail::special_tokens(options)) {
     const auto found = lists.named.find(key);
     const bool in_template = whole && key != std::string_view("pad_token") && key != std::string_view("mask_token");
-    if (!in_template && found != lists.named.end() && found->second) *name = found->second->content;
+    if (in_template || found == lists.named.end()) continue;
+    if (found->second) *name = found->second->content;
+    if (key == std::string_view("unk_token") && !found->second) fail_file(folder.string(), "'unk_token' is null, expected a token");
   }
   const auto first = whole ? detail::added_tokens_of(root, file) : std::map<std::size_t, AddedToken>();
   out.vocabulary = detail::add_tokens(std::move(vocabulary), lists, first, !whole, options, folder.string());

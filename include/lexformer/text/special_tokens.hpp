@@ -87,8 +87,8 @@ LEXFORMER_INLINE std::optional<SpecialTokens::Found> SpecialTokens::next(std::st
     }
     std::size_t first = i, last = i + token->flags.content.size();
     i = last;
-    if (token->flags.single_word && ((first > 0 && is_word_character(character_before(first))) ||
-                                     (last < text.size() && is_word_character(decode_utf8(text, last).character))))
+    if (token->flags.single_word &&
+        ((first > 0 && joins_words(character_before(first))) || (last < text.size() && joins_words(decode_utf8(text, last).character))))
       continue;
     while (token->flags.lstrip && first > begin && is_whitespace(character_before(first))) first = detail::start_before(text, first);
     while (token->flags.rstrip && last < text.size() && is_whitespace(decode_utf8(text, last).character))
@@ -114,9 +114,7 @@ LEXFORMER_INLINE std::optional<SpecialTokens::Found> SpecialTokens::next(std::sp
     }
     std::size_t first = i, last = i + token->text.size();
     i = last;
-    if (token->flags.single_word &&
-        ((first > 0 && is_word_character(at(first - 1))) || (last < text.size() && is_word_character(at(last)))))
-      continue;
+    if (token->flags.single_word && ((first > 0 && joins_words(at(first - 1))) || (last < text.size() && joins_words(at(last))))) continue;
     while (token->flags.lstrip && first > begin && is_whitespace(at(first - 1))) --first;
     while (token->flags.rstrip && last < text.size() && is_whitespace(at(last))) ++last;
     return Found{&*token, first, last};

@@ -97,6 +97,12 @@ inline bool is_word_character(char32_t c) {
 /// nothing else stays as well.
 std::u32string_view without_punctuation(std::u32string_view word);
 
+/// Whether a token with AddedToken::single_word is not found beside the character. In the library tokenizers this is `\w`, other than in
+/// Python: it has all marks and connectors, and no fractions.
+inline bool joins_words(char32_t c) {
+  return c < 0x80 ? is_word_character(c) : detail::find_range(unicode_table::regex_word, c) != nullptr;
+}
+
 std::uint8_t combining_class(char32_t c);
 
 /// The lowercase of c, else c itself. The mapping is one to one and context-free (no final sigma). Only U+0130 (capital I with a dot) has
