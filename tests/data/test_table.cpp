@@ -262,6 +262,20 @@ TEST_CASE("tables: rows that do not fit, bytes that are no text") {
   refused(std::string((16u << 20) + 1, 'a'), TableFormat::tsv, "x: line 1: is longer than 16777216 bytes");
 }
 
+TEST_CASE("lines of any length are read whole") {
+  const TableOptions text = {.columns = {}, .header = TableHeader::no, .labels = false, .keep = {}, .keep_advice = {}, .texts = 1};
+  for (const std::size_t block : {64u, 4096u, 8192u, 65536u})  // of reader and streams
+    for (std::size_t length = block - 3; length <= block + 2; ++length) {
+      const std::string first(length, 'a'), second(length, 'b');
+      const Rows expected = {first + "|||1", second + "|||2"};
+      for (const char* end : {"\n", "\r\n"}) {
+        CHECK(rows(first + end + second + end, TableFormat::tsv, text) == expected);
+        CHECK(rows(first + end + second, TableFormat::tsv, text) == expected);
+      }
+      refused(first + "\n" + second + '\xE9' + "\n", TableFormat::tsv, cat("x: line 2: byte ", length + 1, " is not UTF-8"), text);
+    }
+}
+
 TEST_CASE("read_pairs and labels") {
   const TemporaryFolder folder;
   const auto put = [&](const std::string& name, const std::string& text) {

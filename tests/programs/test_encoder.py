@@ -7,6 +7,7 @@ import math
 import shutil
 import signal
 import struct
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -133,6 +134,11 @@ class Encoder(Refusals, unittest.TestCase):
             csv.writer(file).writerows([("key", "title")] + [(f"k{i}", text) for i, text in enumerate(texts)])
         options = ("--input", table, "--columns", "title")
         self.assertEqual(self.encode(self.trained, "", *options), rows)
+        piped = self.folder / "piped.tsv"
+        script = f"{BIN}/lexformer encode --model {self.trained} --input <(cat {table}) --columns title --output {piped}"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(piped.read_text().splitlines()), len(texts))
         lines = [json.loads(line) for line in self.encode(self.trained, "", *options, "--id", "key", name="v.jsonl").splitlines()]
         self.assertEqual([line["id"] for line in lines], ["k0", "k1", "k2"])
         for line, row in zip(lines, rows):
@@ -166,6 +172,10 @@ class Encoder(Refusals, unittest.TestCase):
         self.assertEqual([row["rank"] for row in rows], ["1", "2", "3"])
         self.assertEqual(rows[0]["document"], titles[want[0]])
         self.assertAlmostEqual(float(rows[0]["score"]), cosine(vectors[0], vectors[want[0] + 1]), delta=1e-5)
+
+        script = f"{BIN}/lexformer rank --model {self.trained} --query 'halvek tv' --id id --top 3 --documents <(cat {self.documents})"
+        piped = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+        self.assertEqual((piped.returncode, piped.stdout), (0, done.stdout), piped.stderr)
 
         # A cross-encoder ranks by the scores of pairs.
         matcher = self.folder / "matcher"

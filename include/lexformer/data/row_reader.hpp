@@ -176,20 +176,29 @@ LEXFORMER_INLINE RowReader::RowReader(std::istream& in, std::string where, Table
 
 LEXFORMER_INLINE bool RowReader::read_line(std::string& line) {
   line.clear();
-  std::streambuf* buffer = in_->rdbuf();
-  int c = buffer->sbumpc(), bits = 0;
-  if (c == std::char_traits<char>::eof()) return false;
-  ++last_line_;
-  for (; c != '\n' && c != std::char_traits<char>::eof(); c = buffer->sbumpc()) {
-    if (line.size() == max_row) fail_file(cat(where_, ": line ", last_line_), "is longer than ", max_row, " bytes");
-    line += static_cast<char>(c);
-    bits |= c;
+  char block[1u << 12];
+  bool any = false, more = true;
+  while (more) {
+    in_->getline(block, sizeof block);  // a whole block without a line end sets failbit
+    if (in_->bad()) fail_file(where_, "cannot be read to its end");
+    auto bytes = static_cast<std::size_t>(in_->gcount());
+    if (bytes == 0) break;
+    any = true;
+    more = in_->fail();
+    if (more) in_->clear();
+    if (!more && !in_->eof()) --bytes;  // the line end
+    if (line.size() + bytes > max_row) fail_file(cat(where_, ": line ", last_line_ + 1), "is longer than ", max_row, " bytes");
+    line.append(block, bytes);
   }
-  const bool only = last_line_ == 1 && c == std::char_traits<char>::eof();
+  if (!any) return false;
+  ++last_line_;
+  const bool only = last_line_ == 1 && in_->eof();
   while (line.ends_with('\r')) line.pop_back();  // CR CR LF: what has CRLF was written in the text mode of Windows
   if (only && format_ != TableFormat::jsonl && detail::has_line_end(line, quotes_))
     fail_file(where_, "has lines that end with CR alone; convert it: tr '\\r' '\\n'");
   if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
+  unsigned char bits = 0;
+  for (const char c : line) bits |= static_cast<unsigned char>(c);
   const std::size_t invalid = bits < 0x80 ? line.npos : find_invalid_utf8(line), zero = line.find('\0');
   if (std::min(invalid, zero) != line.npos) refuse_bytes(line, invalid, zero);
   beyond_ascii_ = beyond_ascii_ || bits >= 0x80;
