@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Matches two tables of records: prints the ids of the pairs that match, and their score. `lexformer match` writes the same pairs.
-// Try: python3 tools/make_demo_data.py --out demo --records 500
-//      build/release/bin/07_match_tables demo/table_a.csv demo/table_b.csv
+// Try: build/release/bin/07_match_tables examples/data/a.csv examples/data/b.csv
 #include <iostream>
 #include <lexformer/lexformer.hpp>
 #include <lexformer/tables.hpp>

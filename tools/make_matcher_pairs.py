@@ -4,6 +4,7 @@
 
 usage: make_matcher_pairs.py --data DIR --out DIR [--sets abt-buy,...] [--demo DIR]
 
+--data: a folder of tools/get_data.sh.
 --sets: of abt-buy, walmart-amazon, dblp-acm (DIR/tables/SET with tableA.csv, tableB.csv, train.csv, valid.csv), amazon-google and
 wdc-computers (DIR/SET with train.tsv, valid.tsv); all by default, so leave out the one that a model shall be tested on. A record is
 written as `match` does by default: its values, separated by spaces (of Abt-Buy's descriptions 24 words). Pairs of the two tables of

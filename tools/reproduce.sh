@@ -15,9 +15,9 @@
 #            dafa8         DAFA without one of its parts;  dafa4: with one of its parts alone
 #            dafa6         shares of the training pairs, layers
 #            dafa-options  weights of words, readings of eq. 4 and 7
-#   --data   a folder with abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). For a set without test.tsv every tenth
+#   --data   of tools/get_data.sh: abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). For a set without test.tsv every tenth
 #            row of train.tsv becomes the validation set and valid.tsv the test set.
-#            For DAFA also DIR/sick/trees.conllu (tools/trees_to_conllu.py SHARED/data/sick-dep --out DIR/sick). WordNet: /usr/share/wordnet.
+#            For DAFA also DIR/sick/trees.conllu (tools/trees_to_conllu.py DATA/sick-dep --out DIR/sick). WordNet: /usr/share/wordnet.
 #            Labels with a decimal point make the task a regression. For records: tables/SET/{tableA,tableB,train,valid,test}.csv.
 #   --sets   the sets of table 3, or the set of another table;  --rows: only these rows;  --out: default build/reproduce
 #   --train-share  the share of the training pairs that all rows use, e.g. 0.1
@@ -62,7 +62,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [ -f "$model" ] || usage "--model: there is no file '$model'; tools/convert_hf.py makes one"
-[ -d "$data" ] || usage "--data: there is no folder '$data'"
+[ -d "$data" ] || usage "--data: there is no folder '$data'; tools/get_data.sh makes one"
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || usage "--jobs: '$jobs' must be a positive integer"
 [ "$jobs" = 1 ] || command -v pkill >/dev/null || usage "--jobs: needs pkill, which ends the runs if this script is interrupted (Debian: procps)"

@@ -21,7 +21,7 @@
 #            lea         cross-encoders on Abt-Buy with typos: augmented, with LOVE, with LEA, with both
 #   --model  an encoder as a .lxf file;  --targets: word vectors to learn and to complete (default: the model's rows; then --model can be
 #            left out in all tables but sst2 and lea);  --max-words: learn their first N;  --out: default build/reproduce-love;  --rows: only these rows
-#   --data   a folder with love-vocab/vocab.txt, and for words wordsim-love/{rw,men,simLex,rel353}.txt, wordcluster/{ap,bless}.csv; for sst2
+#   --data   of tools/get_data.sh: love-vocab/vocab.txt, and for words wordsim-love/{rw,men,simLex,rel353}.txt, wordcluster/{ap,bless}.csv; for sst2
 #            sst2/{train,dev,test}.tsv, sst2/typo_test_*.txt; for static also mr/rt-polarity.{pos,neg}; for taggers
 #            wnut17/{wnut17train.conll,emerging.dev.conll,emerging.test.annotated}, bc2gm/{train,devel,test}.tsv; for lea abt-buy/{train,valid,test}.tsv
 #   --epochs and --batch of train_love;  --task-epochs, --lr of a task: of several rates, the best one on validation data counts
@@ -115,7 +115,7 @@ for set in $sets; do
   [ "$set" != mr ] || inputs+=("${reviews[@]}")
 done
 [ -n "$sets" ] || inputs=("${similarity[@]}" "${clusters[@]}")
-for file in "$vocab" "${inputs[@]}"; do [ -f "$file" ] || usage "--data: there is no file '$file'"; done
+for file in "$vocab" "${inputs[@]}"; do [ -f "$file" ] || usage "--data: there is no file '$file'; tools/get_data.sh makes the folder"; done
 for path in "$out" "$model" "$targets" "$fasttext"; do
   [[ $path != *[[:space:]\*\?]* ]] || usage "'$path': paths with white space, * or ? are not supported here"
 done

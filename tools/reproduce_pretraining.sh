@@ -4,7 +4,7 @@
 # three tasks, evaluates, and writes a table. Interrupted runs are resumed.
 # usage: tools/reproduce_pretraining.sh --text T.txt --valid V.txt --data DIR [--rows a,b] [--seeds 2] [--epochs 2] [--threads N] [--out DIR]
 #   --text   one document per line; --valid: validation documents (tools/make_corpus.py makes both)
-#   --data   a folder with mrpc, rte and sts-b, each with train.tsv, valid.tsv and test.tsv (text TAB text TAB label)
+#   --data   a folder (tools/get_data.sh) with mrpc, rte and sts-b, each with train.tsv, valid.tsv and test.tsv (text TAB text TAB label)
 #   --rows   some of bert, mth, bert_r, ddrp, ddrp_mth (default: all);  --out: default build/reproduce-pretraining
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -36,7 +36,7 @@ done
 [ -f "$valid" ] || usage "--valid: there is no file '$valid'"
 for set in mrpc rte sts-b; do
   for part in train valid test; do
-    [ -f "$data/$set/$part.tsv" ] || usage "--data: there is no file '$data/$set/$part.tsv'"
+    [ -f "$data/$set/$part.tsv" ] || usage "--data: there is no file '$data/$set/$part.tsv'; tools/get_data.sh makes the folder"
   done
 done
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
