@@ -417,7 +417,7 @@ class Match(Refusals, unittest.TestCase):
         more.write_bytes(b"".join(more.read_bytes().splitlines(keepends=True)[:-1]))
         self.assertIn(f"{out}: was made with another {more}, so it is made anew\n", self.match(out, *top, tables=tables).stderr)
         self.assertIn("already finished", self.match(out, *top, tables=tables).stderr)
-        self.refused(3, program("match", self.folder / "no.csv", self.b, "--out", out, "--resume"), "no.csv")
+        self.refused(3, program("match", self.folder / "no.csv", self.b, "--out", out, "--resume", "--quiet"), "no.csv")
         self.match(out, tables=tables)  # without --resume nothing tells what the output was made from
         self.assertFalse(out.with_name("f.csv.origin.json").exists())
         self.assertNotIn("finished", self.match(out, "--resume", tables=tables).stderr)

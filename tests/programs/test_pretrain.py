@@ -242,7 +242,7 @@ class Pretrain(Refusals, unittest.TestCase):
         self.refused(2, self.pretrain(out, text=("few.txt",)), "--held-out", "--valid")
         self.refused(2, self.pretrain(out, held_out=1), "every document is held out")
         self.refused(3, self.pretrain(out, model=("--model-config", "heads.json")), "heads.json: 'hidden_size' 32 is not divisible")
-        self.refused(2, self.pretrain(out, model=("--model-config", "config.json", "--vocab-size", 9)), "size is 9")
+        self.refused(2, self.pretrain(out, model=("--model-config", "config.json", "--vocab-size", 9)), "--vocab-size: is 9, but")
         self.refused(2, self.pretrain(out, model=("--model", "a.lxf", "--vocab", "vocab.txt")), "--vocab")
         self.refused(3, self.pretrain(out, model=("--model", "a.lxf")), "a.lxf")
         self.refused(2, self.pretrain(out, "--mask-probability", 0), "Masker")

@@ -294,7 +294,9 @@ class Programs(Refusals, unittest.TestCase):
         self.assertEqual(with_state(good).returncode, 0)
         state.write_text(good + " ")  # not what the manifest says: there is no other checkpoint
         done = self.train(out, "--max-steps", 6, "--resume", "--quiet")
-        self.refused(2, done, f"{out}: holds a model but no checkpoint to resume")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"damaged: {state}: is not what MANIFEST.json says", done.stderr)
+        self.assertIn(f"{out}: holds a model but no checkpoint to resume", done.stderr)
 
     def test_resume_refuses_other_settings(self):
         out = self.folder / "other"
@@ -407,7 +409,7 @@ class Programs(Refusals, unittest.TestCase):
         # One run of each system: the interval says more than boxes of one dot.
         done = program("compare", "--result", f"one={a}", f"two={b}", "--plots", self.folder / "single", "--resamples", 50)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual({p.stem for p in (self.folder / "single").glob("*.svg")}, {"differences_1", "differences_typos_1"})
+        self.assertEqual({p.stem for p in (self.folder / "single").glob("*.svg")}, {"differences_1", "differences_typos_1", "runs_typos_1"})  # three copies with typos
 
     def test_scores_of_named_classes(self):
         rows = "".join(f"{i}\ta\tb\t{name}\n" for i, name in enumerate(["contradiction", "entailment", "neutral", "may be"] * 5))

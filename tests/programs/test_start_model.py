@@ -53,12 +53,12 @@ class StartModel(Refusals, unittest.TestCase):
         self.assertEqual(len(scores[0].splitlines()), 24)
 
     def test_said_otherwise(self):
-        done = self.train(self.first, "other", "--lea-words", "any", "--max-length", 30)
+        done = self.train(self.first, "other", "--lea-words", "tokenizer", "--max-length", 30)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("kept are attention lea, head paper, classification 0,1\n", done.stderr)
         now = settings(self.folder / "other/model.lxf")
         lea = now["attention"][0]["options"]
-        self.assertEqual((lea["words"], lea["levels"], now["max_length"]), ("any", 20, 30))
+        self.assertEqual((lea["words"], lea["levels"], now["max_length"]), ("tokenizer", 20, 30))
         named = self.train(self.first, "named", "--attention", "lea", "--lea-levels", 10)  # the other options of the term are kept
         self.assertEqual(named.returncode, 0, named.stderr)
         lea = settings(self.folder / "named/model.lxf")["attention"][0]["options"]
