@@ -132,8 +132,9 @@ class Strangers(Refusals, unittest.TestCase):
         model = start_model(self.folder, table)
         for (command, *options), part in TWICE:
             with self.subTest(" ".join((command, *options))):
-                more = ("--model", model, "--train", table, "--valid", table) if command.startswith("train") else ()
-                self.refused(2, program(command, *options, *more, "--out", self.folder / "new", cwd=self.folder), part)
+                more = ("--model", model, "--train", table, "--valid", table, "--quiet") if command.startswith("train") else ()
+                out = self.folder / ("new" if more else "new.csv")
+                self.refused(2, program(command, *options, *more, "--out", out, cwd=self.folder), part)
 
     def test_labels_that_disagree(self):
         table = self.file("a.csv", b"id,name\n1,tavion oak lamp\n2,desk steel\n3,oak desk\n")
