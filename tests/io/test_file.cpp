@@ -39,13 +39,6 @@ TEST_CASE("crc32: known answers, the bitwise definition, pieces") {
   }
 }
 
-TEST_CASE("in_quotes: one line of ASCII, cut") {
-  CHECK(in_quotes("a\nb\xC3\xA9") ==
-        "'a?b?"
-        "?'");
-  CHECK(in_quotes(std::string(100, 'x')) == "'" + std::string(80, 'x') + "...'");
-}
-
 TEST_CASE("write_file_atomic, read_file: round trip, replace, permissions, symbolic link") {
   const TemporaryFolder folder;
   const std::string path = folder / "a.bin", bytes("x\0y\n", 4);

@@ -171,7 +171,7 @@ TEST_CASE("noise misspellings: of a table, in the same case") {
   CHECK(texts("theirs don't", TypoMode::misspellings) == Texts{"theirs don't"});
   CHECK(list()->of_word ==
         decltype(MisspellingTable::of_word){{"until", {"untill", "until now"}}, {"their", {"thier"}}, {"sony", {"sonny"}}});
-  CHECK_THROWS_WITH_AS(noisy("a", {.mode = TypoMode::misspellings}, 1), doctest::Contains("--misspellings F"), Error);
+  CHECK_THROWS_WITH_AS(noisy("a", {.mode = TypoMode::misspellings}, 1), doctest::Contains("`misspellings`"), Error);
   CHECK(describe(of(TypoMode::misspellings)).ends_with("misspellings=list.dat"));
 }
 
