@@ -63,7 +63,7 @@ class Match final : public program::Command {
     }
     origin.replace(o_.out, [&] { file.finish(); });
     progress.end();
-    note(progress, lines.finished(matches, stream.decisions().threshold, o_.out, o_.resume));
+    note(progress, lines.finished(matches, stream.decisions().threshold, o_.out));
     return 0;
   }
 

@@ -26,9 +26,9 @@ struct MatchProgress {
     progress.note(lx::cat("interrupted after ", done_rows, " of ", rows, " left records; saved in ", out, ".part, continue with --resume"));
     return 130;
   }
-  std::string finished(std::size_t matches, double threshold, const std::string& out, bool resumed) const {
+  std::string finished(std::size_t matches, double threshold, const std::string& out) const {
     return lx::cat(out, ": ", counted(pairs, "pair", "pairs"), " scored, ", counted(matches, "match", "matches"), " at threshold ",
-                   threshold, resumed ? " since the run was resumed" : "");
+                   threshold, first_pairs > 0 ? " since the run was resumed" : "");
   }
 };
 
