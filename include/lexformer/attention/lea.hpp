@@ -9,15 +9,13 @@
 //   paper        here
 //   e, softmax   ops/attention.hpp. H heads of size d_h, N tokens of the batch, R levels
 //   W^L          Lea::projection (H, d_L): the paper's column vector of each head as a row
-//   alpha        Lea::alpha, a number for each layer; lea_alpha.hpp measures it on the first batch
-//   l            lea_embedding.hpp
-//   s_ij         text/lexical.hpp. A batch has it as a code for each pair of tokens, and a similarity ("level") for each code; code 0 is s
-//   = 0 Sim, w       text/similarity.hpp: Similarity; text/lexical.hpp: LexicalWords d_L, layers  LeaOptions::dimension, 128;
-//   LeaOptions::first_layer, last_layer: the second half of the layers (section 4.4)
+//   l, alpha     lea_embedding.hpp; Lea::alpha, a number for each layer, which lea_alpha.hpp measures on the first batch
+//   s_ij         text/lexical.hpp. A batch has a code for each pair of tokens, and a similarity ("level") for each code; code 0: s = 0
+//   Sim, w       text/similarity.hpp: Similarity; text/lexical.hpp: LexicalWords
+//   d_L, layers  LeaOptions::dimension, 128; first_layer, last_layer: the second half of the layers (section 4.4)
 //
 // Open points and misprints of the paper:
-//   * Eq. 7 and 8 print d_ij for s_ij, d_h for d_L and p up to d_L - 1. Here p = 0 ... d_L / 2 - 1, so that l has d_L numbers. All sines
-//     come before all cosines, as in the authors' code.
+//   * Eq. 7 and 8 print d_ij for s_ij, d_h for d_L and p up to d_L - 1. Here p = 0 ... d_L / 2 - 1; all sines come before all cosines.
 //   * alpha has no formula in the paper. lea_alpha.hpp has the rule of the authors' code (the default) and one that follows the text.
 //   * s_ij = 0 for [CLS] and [SEP]. l(0) is not 0, but softmax ignores what is added to a whole row: only l(s) - l(0) has an effect.
 #pragma once
