@@ -53,7 +53,7 @@ class ImputerTest {
   ImputerScores operator()(const Model& model, const WordVectors& targets, const std::function<void(std::size_t)>& scored = {}) const {
     const NoGrad no_grad;
     const auto imputed = [&](const std::vector<std::string>& spelled) {
-      const auto found = cast<float>(Var(model.vectors(spelled, 64, scored))).value();
+      auto found = cast<float>(Var(model.vectors(spelled, 64, scored))).value();
       require_finite(found, "evaluation", "word", 1);
       return found;
     };

@@ -83,8 +83,8 @@ struct StepLineOptions {
 /// Hooks that write to a stream what a run tells: lines like ` 42%  step 120/286  loss 0.3124  lr 4.20e-05  53.1 pairs/s  ETA 3:12`, with
 /// rate and ETA as averages since the run began, a line for each evaluation, notes. The stream must outlive the run.
 ///   lx::Trainer(task, optimizer, {.out = out, .schedule = schedule, .hooks = lx::progress_hooks(std::cerr)}).run();
-TrainingHooks progress_hooks(std::ostream& out, ProgressOptions options = {}, StepLineOptions line = {},
-                             std::function<double()> clock = steady_seconds);
+TrainingHooks progress_hooks(std::ostream& out, const ProgressOptions& options = {}, const StepLineOptions& line = {},
+                             const std::function<double()>& clock = steady_seconds);
 
 }  // namespace lexformer
 
@@ -152,6 +152,10 @@ struct StepLines {
   StepLineOptions options;
   std::size_t first_step, total_steps, samples = 0;
 
+  StepLines(std::ostream& out, const ProgressOptions& shown, const std::function<double()>& clock, StepLineOptions line, std::size_t first,
+            std::size_t total)
+      : progress(out, shown, clock), options(std::move(line)), first_step(first), total_steps(total) {}
+
   void update(const StepReport& r, double seconds) {
     samples += r.samples;
     const auto steps = static_cast<double>(r.step - std::min(first_step, r.step));
@@ -168,14 +172,14 @@ struct StepLines {
 };
 }  // namespace detail
 
-LEXFORMER_INLINE TrainingHooks progress_hooks(std::ostream& out, ProgressOptions options, StepLineOptions line,
-                                              std::function<double()> clock) {
+LEXFORMER_INLINE TrainingHooks progress_hooks(std::ostream& out, const ProgressOptions& options, const StepLineOptions& line,
+                                              const std::function<double()>& clock) {
   const auto lines = std::make_shared<std::unique_ptr<detail::StepLines>>();
   const auto start = std::make_shared<double>();
   TrainingHooks hooks;
   hooks.on_begin = [=, &out](std::size_t first_step, std::size_t total_steps) {
     *start = clock();
-    lines->reset(new detail::StepLines{Progress(out, options, clock), line, first_step, total_steps});
+    *lines = std::make_unique<detail::StepLines>(out, options, clock, line, first_step, total_steps);
   };
   hooks.on_step = [=](const StepReport& step) { (*lines)->update(step, clock() - *start); };
   hooks.on_evaluation = [=](const EvaluationReport& e) {
