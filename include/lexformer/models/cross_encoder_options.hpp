@@ -42,9 +42,9 @@ namespace detail {
 std::vector<std::string> class_names(const Json& config, std::size_t labels, const std::string& where);
 }  // namespace detail
 
-/// Reads the options of a model file, or of a HuggingFace model with a classification head; nothing if there is no head.
+/// Reads the options of a model file or of a HuggingFace model. Returns nothing if the model has no classification head.
 std::optional<CrossEncoderOptions> find_stored_options(const ModelFile& file);
-/// The same. Errors: there is no head.
+/// As find_stored_options(). Errors: the model has no classification head.
 CrossEncoderOptions stored_options(const ModelFile& file);
 void write_options(const CrossEncoderOptions& options, ModelFile& file);
 
