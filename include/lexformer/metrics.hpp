@@ -8,6 +8,7 @@
 #include "lexformer/metrics/entity_metrics.hpp"
 #include "lexformer/metrics/kmeans.hpp"
 #include "lexformer/metrics/logistic.hpp"
+#include "lexformer/metrics/logistic_posterior.hpp"
 #include "lexformer/metrics/metrics.hpp"
 #include "lexformer/metrics/principal_components.hpp"
 #include "lexformer/metrics/ranking_metrics.hpp"

@@ -4,8 +4,8 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cmath>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <system_error>
 
@@ -16,8 +16,9 @@
 
 namespace program {
 
-/// Reads files with the columns left_id, right_id and score, and calls row(pair, score, match) for each row. match: whether the score
-/// reaches the threshold; without one the column match says it, if `matches`. instead: the options to name where there is no such column.
+/// Reads files with the columns left_id, right_id and score, and calls row(pair, score, match, probability) for each row. match:
+/// whether the score reaches the threshold; without one the column match says it, if `matches`. probability: of the column probability, if
+/// there is one. instead: the options to name where there is no such column.
 /// records: as TableOptions::records.
 template <class F>
 void read_scored_pairs(const std::vector<std::string>& files, std::optional<double> threshold, bool matches, const char* instead,
@@ -31,6 +32,7 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
     table.keep.emplace_back("match");
     table.keep_advice = lx::cat("; give ", instead);
   }
+  table.keep_optional = {"probability"};
   table.labels = false;
   for (const auto& path : files) {
     std::ifstream in(path, std::ios::binary);
@@ -42,18 +44,24 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
     lx::PairReader reader(in, path, format, table);
     for (lx::PairRow pair; reader.next(pair);) {
       const auto here = [&] { return lx::cat(path, ": line ", pair.line); };
-      const std::string& text = pair.kept[0];
-      double score = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), score);
-      if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(score))
-        lx::fail_file(here(), "score is ", lx::in_quotes(text), ", expected a number");
+      const auto number = [&](const char* column, const std::string& text, double least, double most, const char* expected) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most))
+          lx::fail_file(here(), column, " is ", lx::in_quotes(text), ", expected ", expected);
+        return value;
+      };
+      constexpr double largest = std::numeric_limits<double>::max();
+      const double score = number("score", pair.kept[0], -largest, largest, "a number");
+      std::optional<double> probability;
+      if (!pair.kept.back().empty()) probability = number("probability", pair.kept.back(), 0, 1, "a number from 0 to 1");
       bool match = threshold && lx::is_match(score, *threshold);
       if (matches && !threshold) {
         const auto value = lx::find_label(pair.kept[1], {"0", "1"});
         if (!value) lx::fail_file(here(), "match is ", lx::in_quotes(pair.kept[1]), ", expected 0 or 1");
         match = *value == 1;
       }
-      row(pair, score, match);
+      row(pair, score, match, probability);
     }
   }
 }

@@ -90,10 +90,10 @@ std::vector<std::string> marked_lines(const std::string& text, const std::string
 /// The labels in the output file, which is written anew after each answer.
 class Labels {
  public:
-  static constexpr std::string_view header = "ltable_id,rtable_id,label\n";
-
-  Labels(std::string path, const std::shared_ptr<const lx::RecordPairs>& records)
-      : path_(std::move(path)), records_(*records), text_(header) {
+  /// choices: the pairs that are asked for say how they were chosen.
+  Labels(std::string path, const std::shared_ptr<const lx::RecordPairs>& records, bool choices)
+      : path_(std::move(path)), records_(*records), choices_(choices) {
+    text_ = program::label_header(choices_);
     if (!lx::path_exists(path_)) return;
     // A spreadsheet may have saved the file in its own form: what follows is written as this program writes it.
     const std::string saved = lx::read_file(path_);
@@ -101,17 +101,20 @@ class Labels {
     std::string first(lines.empty() ? "" : lines[0]);
     for (char& c : first)
       if (c == ';' || c == '\t') c = ',';
-    if (first + '\n' != header)
+    if (first + '\n' == program::label_header(true)) choices_ = true;
+    text_ = program::label_header(choices_);
+    if (first + '\n' != program::label_header(true) && first + '\n' != program::label_header(false))
       lx::fail_file(path_, "does not begin with the line ltable_id,rtable_id,label; --out continues a file of labels or writes a new one");
     if (lines.size() == 1) return;
     lx::TableOptions table;
     table.records = records;
+    table.keep_optional = lx::choice_columns;
     lx::GivenLabels given(records->one_table());
     for (const auto& row : lx::read_pairs(path_, table).rows) {
       const auto label = lx::find_label(row.label, {"0", "1"});
       if (!label) lx::fail_file(lx::cat(path_, ":", row.line), "the label is ", lx::in_quotes(row.label), ", expected 0 or 1");
       given.add(row.left_id, row.right_id, lx::cat(*label), path_, row.line);
-      const program::RecordPair pair{records_.left_place(row.left_id, path_), records_.right_place(row.right_id, path_)};
+      const program::RecordPair pair{records_.left_place(row.left_id, path_), records_.right_place(row.right_id, path_), row.kept};
       known_.insert(key(pair));
       append(pair, *label == 1);
     }
@@ -139,7 +142,7 @@ class Labels {
  private:
   void append(const program::RecordPair& pair, bool match) {
     text_ += lx::cat(lx::csv_field(records_.left().records[pair.left].id), ',', lx::csv_field(records_.right().records[pair.right].id),
-                     match ? ",1\n" : ",0\n");
+                     match ? ",1" : ",0", choices_ ? program::choice_fields(pair) : "", '\n');
   }
   using Key = std::pair<std::size_t, std::size_t>;
   Key key(const program::RecordPair& pair) const {
@@ -148,6 +151,7 @@ class Labels {
 
   std::string path_;
   const lx::RecordPairs& records_;
+  bool choices_;
   std::string text_;
   std::set<Key> known_;
   std::vector<std::pair<Key, std::size_t>> answers_;  // of this run, and where each begins in the text
@@ -224,7 +228,10 @@ class Label final : public program::Command {
         .required()
         .shown_as("F.csv");
     flags_.visit_with_columns(v, columns_);
-    v.output("out", out_, "file of labels to write or to continue: ltable_id, rtable_id, label (1 = match); .csv").shown_as("LABELS.csv");
+    v.output("out", out_,
+             "file of labels to write or to continue: ltable_id, rtable_id, label (1 = match), and how the pair was chosen, if suggest "
+             "wrote it; .csv")
+        .shown_as("LABELS.csv");
     v.output("html", page_, "write a page for a browser instead of asking; the browser saves the labels")
         .shown_as("F.html")
         .excludes("out");
@@ -237,17 +244,18 @@ class Label final : public program::Command {
     lx::TableOptions table;
     table.records = records;
     table.labels = false;
+    table.keep_optional = lx::choice_columns;
     std::vector<program::RecordPair> pairs;
     for (const auto& path : files_)
       for (const auto& row : lx::read_pairs(path, table).rows)
-        pairs.push_back({records->left_place(row.left_id, path), records->right_place(row.right_id, path)});
+        pairs.push_back({records->left_place(row.left_id, path), records->right_place(row.right_id, path), row.kept});
     if (!page_.empty()) {
       lx::write_file_atomic(page_, program::label_page(*records, pairs, "labels.csv"));
       std::cerr << page_ << ": " << program::counted(pairs.size(), "pair", "pairs") << " to label; open it in a browser\n";
       return 0;
     }
     const auto lock = lx::FileLock::of_output(out_);  // a second process would overwrite the labels of this one
-    Labels labels(out_, records);
+    Labels labels(out_, records, program::has_choices(pairs));
     ask(*records, pairs, labels);
     const auto left = std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return !labels.has(pair); });
     std::cerr << out_ << ": " << program::counted(labels.size(), "label", "labels") << ", "

@@ -3,17 +3,37 @@
 // they are saved as a file.
 #pragma once
 
+#include <algorithm>
+
+#include <lexformer/data/row_writer.hpp>
 #include <lexformer/io/json.hpp>
+#include <lexformer/tables/labelled_pairs.hpp>
 #include "report/differences.hpp"
 
 #include "cli/records.hpp"
 
 namespace program {
 
-/// Two records by their places in their tables.
+/// Two records by their places in their tables, and how they were chosen (lx::choice_columns), if that is known.
 struct RecordPair {
   std::size_t left, right;
+  std::vector<std::string> choice{};
 };
+
+/// The header of a file of labels.
+inline std::string label_header(bool choices) {
+  return lx::cat("ltable_id,rtable_id,label", choices ? "," + lx::join(lx::choice_columns, ",") : "", "\n");
+}
+/// Whether it is known of one of the pairs how it was chosen.
+inline bool has_choices(std::span<const RecordPair> pairs) {
+  return std::any_of(pairs.begin(), pairs.end(), [](const RecordPair& pair) { return !pair.choice.empty() && !pair.choice[0].empty(); });
+}
+/// ",sample,3.2": what follows the label.
+inline std::string choice_fields(const RecordPair& pair) {
+  std::string text;
+  for (std::size_t i = 0; i < lx::choice_columns.size(); ++i) text += "," + (i < pair.choice.size() ? lx::csv_field(pair.choice[i]) : "");
+  return text;
+}
 
 /// The values of two tables by column, for display: words, separated by single spaces.
 struct ColumnValues {
@@ -74,8 +94,8 @@ function label(i, value) {
 }
 function field(text) { return /[",\r\n]|^ | $/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text; }
 function table() {
-  const rows = pairs.ids.flatMap(([a, b], i) => labels[i] === undefined ? [] : [field(a) + "," + field(b) + "," + labels[i]]);
-  return ["ltable_id,rtable_id,label", ...rows, ""].join("\n");
+  const rows = pairs.ids.flatMap(([a, b], i) => labels[i] === undefined ? [] : [field(a) + "," + field(b) + "," + labels[i] + pairs.choices[i]]);
+  return pairs.header + [...rows, ""].join("\n");
 }
 sections.forEach((s, i) => {
   s.addEventListener("click", () => move(i));
@@ -107,12 +127,14 @@ move(first < 0 ? 0 : first);
 /// file: the name under which the browser saves the labels.
 inline std::string label_page(const lx::RecordPairs& records, std::span<const RecordPair> pairs, const std::string& file) {
   const ColumnValues values(records);
-  lx::Json ids = lx::Json::array();
+  lx::Json ids = lx::Json::array(), choices = lx::Json::array();
+  const bool chosen = has_choices(pairs);
   std::string body;
   std::uint32_t key = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto &a = records.left().records[pairs[i].left], &b = records.right().records[pairs[i].right];
     ids.push_back({a.id, b.id});
+    choices.push_back(chosen ? choice_fields(pairs[i]) : "");
     key = lx::crc32(lx::cat(a.id, "\n", b.id, "\n"), key);
     body += lx::cat("<section>\n<table>\n<tr><th>", i + 1, " of ", pairs.size(), "</th><td>", lx::escape_xml(a.id), "</td><td>",
                     lx::escape_xml(b.id), "</td></tr>\n");
@@ -125,7 +147,8 @@ inline std::string label_page(const lx::RecordPairs& records, std::span<const Re
     body += "</table>\n<p><button class=\"yes\">match (y)</button><button class=\"no\">no match (n)</button></p>\n</section>\n";
   }
   // Without any `<` nothing ends the script element, and no comment opens in it.
-  std::string data = lx::dump_json({{"key", lx::cat(key)}, {"file", file}, {"ids", ids}}, "--html");
+  std::string data = lx::dump_json(
+      {{"key", lx::cat(key)}, {"file", file}, {"header", label_header(chosen)}, {"ids", ids}, {"choices", choices}}, "--html");
   for (std::size_t at = 0; (at = data.find('<', at)) != data.npos;) data.replace(at, 1, "\\u003c");
   return lx::cat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "

@@ -3,6 +3,7 @@
 #include "cli/part_file.hpp"
 #include "match/match_progress.hpp"
 #include "match/match_writer.hpp"
+#include "match/quality_count.hpp"
 
 namespace lx = lexformer;
 
@@ -35,16 +36,23 @@ class Match final : public program::Command {
     const program::MatchWriter writer(o_, *records, stream.decisions(), model.get());
     file.begin(o_.identity(stream));
     if (file.bytes() == 0 && file.done() == 0) file.append(writer.header(), 0);
-    return write(stream, writer, file, origin, progress);
+    program::QualityCount quality(labelled ? &*labelled : nullptr, stream.decisions(), records->one_table());
+    const bool counts = counts_all(stream, model == nullptr, labelled ? &*labelled : nullptr) && file.done() == 0;
+    return write(stream, writer, file, origin, progress, counts ? &quality : nullptr);
   }
 
  private:
   void note(lx::Progress& progress, const std::string& text) const {
     if (!o_.quiet) progress.note(text);
   }
-  /// Writes the rows that the file lacks. Interrupted, it leaves a file that can be resumed.
+  /// Whether precision and recall can be estimated: by all pairs and their probabilities, and without a model or by labels of a sample.
+  bool counts_all(const lx::MatchStream& stream, bool without_model, const lx::LabelledPairs* labelled) const {
+    const bool known = labelled != nullptr ? labelled->sampled() > 0 : without_model;
+    return known && stream.decisions().gives_probabilities() && o_.top == 0 && lx::Shard::parse(o_.shard).count == 1;
+  }
+  /// Writes the rows that the file lacks. Interrupted, it leaves a file that can be resumed. quality: counts all rows, or null.
   int write(const lx::MatchStream& stream, const program::MatchWriter& writer, program::PartFile& file, const program::Origin& origin,
-            lx::Progress& progress) {
+            lx::Progress& progress, program::QualityCount* quality) {
     constexpr std::size_t chunk = 512;  // pairs that are written at once, or more
     const std::size_t rows = stream.rows(), pairs = stream.pairs_before(rows);
     const program::MatchProgress lines{pairs, rows, stream.pairs_before(std::min(file.done(), rows))};
@@ -55,7 +63,9 @@ class Match final : public program::Command {
       program::StringWriter text;
       const std::size_t first = stream.pairs_before(next);
       do {
-        matches += writer.write(text, stream.row(next++));
+        const auto row = stream.row(next++);
+        if (quality != nullptr) quality->add(row);
+        matches += writer.write(text, row);
         progress.update(lines.scored(stream.pairs_before(next), next));
       } while (next < rows && program::interrupted == 0 && stream.pairs_before(next) - first < chunk);
       file.append(text.str(), next);
@@ -64,6 +74,10 @@ class Match final : public program::Command {
     origin.replace(o_.out, [&] { file.finish(); });
     progress.end();
     note(progress, lines.finished(matches, stream.decisions().threshold, o_.out));
+    const auto estimate = quality != nullptr ? quality->estimate() : std::nullopt;
+    if (estimate)
+      note(progress, lx::cat(o_.out, ": precision ", lx::to_text(estimate->precision), ", recall ", lx::to_text(estimate->recall),
+                             " of the matches among the candidates; estimated ", quality->basis()));
     return 0;
   }
 

@@ -19,8 +19,8 @@ class MatchWriter {
 
   std::string header() const {
     if (!csv_) return "";
-    return lx::cat("left_id,right_id,score", decisions_.combined ? ",model" : "", decisions_.calibration ? ",probability" : "", ",match",
-                   decisions_.cascade ? ",by" : "", o_.words > 0 ? ",words" : "", o_.text ? ",left,right" : "", "\n");
+    return lx::cat("left_id,right_id,score", decisions_.combined ? ",model" : "", decisions_.gives_probabilities() ? ",probability" : "",
+                   ",match", decisions_.cascade ? ",by" : "", o_.words > 0 ? ",words" : "", o_.text ? ",left,right" : "", "\n");
   }
   /// Appends the lines. Returns the number of matches.
   std::size_t write(std::ostream& out, const std::vector<lx::Match>& pairs) const {
@@ -46,7 +46,7 @@ class MatchWriter {
       out << lx::csv_field(a) << ',' << lx::csv_field(b) << ',' << pair.score;
       if (decisions_.combined) out << ',';
       if (pair.model) out << *pair.model;
-      if (decisions_.calibration) out << ',' << *pair.probability;
+      if (decisions_.gives_probabilities()) out << ',' << *pair.probability;
       out << ',' << (pair.match ? 1 : 0);
       if (decisions_.cascade) out << ',' << by;
       if (o_.words > 0) out << ',' << lx::csv_field(lx::to_text(words(left, right)));
@@ -54,7 +54,7 @@ class MatchWriter {
     } else {
       out << "{\"left_id\":" << lx::Json(a).dump() << ",\"right_id\":" << lx::Json(b).dump() << ",\"score\":" << pair.score;
       if (pair.model) out << ",\"model\":" << *pair.model;
-      if (decisions_.calibration) out << ",\"probability\":" << *pair.probability;
+      if (decisions_.gives_probabilities()) out << ",\"probability\":" << *pair.probability;
       out << ",\"match\":" << (pair.match ? "true" : "false");
       if (decisions_.cascade) out << ",\"by\":\"" << by << '"';
       if (o_.words > 0) out << ",\"words\":" << lx::to_json_text(words(left, right));

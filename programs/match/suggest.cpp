@@ -24,11 +24,14 @@ class Suggest final : public program::Command {
         .required()
         .shown_as("F.csv");
     flags_.visit_with_columns(v, columns_);
-    v.output("out", out_, "file to write: left_id, right_id and score, .csv").required().shown_as("F.csv");
+    v.output("out", out_, "file to write: left_id, right_id, score, by and weight (how many pairs it stands for), .csv")
+        .required()
+        .shown_as("F.csv");
     v.size("count", options_.count, 1, "number of pairs");
     v.choice("by", options_.by,
-             "uncertainty: pairs near the threshold that differ from each other; spread: from all ranges of the score, for a first "
-             "set of labels; random: a uniform sample, which also suits validation");
+             "sample: by chance, pairs that are hard to tell more often, for validation and for a first set of labels; it needs the column "
+             "probability; uncertainty: pairs near the threshold that differ from each other, to train a model further; spread: from all "
+             "ranges of the score; random: each pair with the same probability");
     v.number("threshold", threshold_, lx::bounds::any,
              "with --by uncertainty: least score of a match (default: the one that fits the column match best)");
     v.inputs("labelled", labelled_, "labelled pairs of ids, which are not suggested again").shown_as("F.csv");
@@ -54,14 +57,25 @@ class Suggest final : public program::Command {
       for (const auto& row : lx::read_pairs(path, table).rows) known.insert(key(row, path));
     }
     std::vector<lx::ScoredPair> pairs;  // that are not labelled
-    std::vector<double> scores;         // of all pairs, with the decisions of match
+    std::vector<double> probabilities;  // and theirs, if the file has them
+    std::vector<std::uint8_t> matches;
+    std::vector<double> scores;  // of all pairs, with the decisions of match
     std::vector<std::int32_t> decisions;
-    program::read_scored_pairs(files_, threshold_, by_uncertainty, "--threshold, or --by spread", records,
-                               [&](const lx::PairRow& pair, double score, bool match) {
+    const bool by_sample = options_.by == lx::SuggestBy::sample;
+    program::read_scored_pairs(files_, threshold_, by_uncertainty || by_sample, "--threshold, or --by spread", records,
+                               [&](const lx::PairRow& pair, double score, bool match, std::optional<double> probability) {
+                                 if (by_sample && !probability)
+                                   lx::fail_file(
+                                       lx::cat(files_[0], ": line ", pair.line),
+                                       "there is no probability, which --by sample needs; match writes it for two tables, and with "
+                                       "--validation; else take --by spread or --by random");
                                  scores.push_back(score);
                                  decisions.push_back(match ? 1 : 0);
                                  const auto [left, right] = key(pair, files_[0]);
-                                 if (known.emplace(left, right).second) pairs.push_back({left, right, score});
+                                 if (!known.emplace(left, right).second) return;
+                                 pairs.push_back({left, right, score});
+                                 probabilities.push_back(probability.value_or(0));
+                                 matches.push_back(match ? 1 : 0);
                                });
     if (pairs.empty()) lx::fail_file(files_[0], "holds no pair that is not labelled");
     // The decisions of a cascade do not follow the scores alone, so no threshold may separate them.
@@ -72,14 +86,15 @@ class Suggest final : public program::Command {
                        "; take --by spread, or scores of match --validation");
       options_.threshold = threshold_ ? *threshold_ : std::clamp(lx::best_f1_threshold(scores, decisions).threshold, 1e-6, 1 - 1e-6);
     }
-    const auto texts = lx::search_texts(*records);
-    const lx::TextVectors vectors(texts.first, texts.second, lx::TextFeatures{});
-    const auto chosen = lx::suggest_labels(pairs, vectors, records->one_table() ? 0 : texts.first.size(), options_);
+    const auto chosen = by_sample ? lx::sample_pairs(probabilities, matches, options_.count, options_.seed) : choose(*records, pairs);
     program::StringWriter text;
-    text << "left_id,right_id,score\n" << std::setprecision(9);
-    for (const std::size_t i : chosen)
+    text << "left_id,right_id,score,chosen,weight\n" << std::setprecision(9);
+    for (const auto& [i, weight] : chosen) {
       text << lx::csv_field(records->left().records[pairs[i].left].id) << ',' << lx::csv_field(records->right().records[pairs[i].right].id)
-           << ',' << pairs[i].score << '\n';
+           << ',' << pairs[i].score << ',' << lx::name_of(options_.by) << ',';
+      if (lx::is_sample(options_.by)) text << weight;
+      text << '\n';
+    }
     lx::write_file_atomic(out_, text.str());
     std::cerr << out_ << ": " << chosen.size() << " of " << program::counted(scores.size(), "pair", "pairs") << " to label, by "
               << lx::name_of(options_.by);
@@ -89,10 +104,21 @@ class Suggest final : public program::Command {
   }
 
  private:
+  /// By the texts of the records or by chance; then each pair stands for equally many.
+  std::vector<lx::DrawnPair> choose(const lx::RecordPairs& records, const std::vector<lx::ScoredPair>& pairs) const {
+    const auto texts = lx::search_texts(records);
+    const lx::TextVectors vectors(texts.first, texts.second, lx::TextFeatures{});
+    const auto places = lx::suggest_labels(pairs, vectors, records.one_table() ? 0 : texts.first.size(), options_);
+    std::vector<lx::DrawnPair> chosen;
+    for (const std::size_t place : places)
+      chosen.push_back({place, static_cast<double>(pairs.size()) / static_cast<double>(places.size())});
+    return chosen;
+  }
+
   program::RecordFlags flags_;
   std::vector<std::string> files_, columns_, labelled_;
   std::string out_;
-  lx::SuggestOptions options_;
+  lx::SuggestOptions options_{.by = lx::SuggestBy::sample};
   std::optional<double> threshold_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -126,4 +127,88 @@ TEST_CASE("suggest_labels: bad input") {
   CHECK(error_message([&] {
           suggest_labels({}, texts, 40, {.threshold = 1});
         }).find("the threshold is 1, expected a number between 0 and 1") != std::string::npos);
+}
+
+namespace {
+
+/// 3000 pairs with probabilities that are mostly small; those of at least one half are matches.
+struct DecidedPairs {
+  std::vector<double> p;
+  std::vector<std::uint8_t> match;
+
+  DecidedPairs() {
+    RandomStream random(17, 0);
+    for (int i = 0; i < 3000; ++i) {
+      p.push_back(std::pow(random.uniform(), 6));
+      match.push_back(p.back() >= 0.5 ? 1 : 0);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("sample_pairs: half of the matches, different pairs, the same for the same seed") {
+  const DecidedPairs pairs;
+  const auto drawn = sample_pairs(pairs.p, pairs.match, 101, 4);
+  std::set<std::size_t> places;
+  std::size_t matches = 0;
+  for (const auto& [place, weight] : drawn) {
+    places.insert(place);
+    matches += pairs.match[place];
+    CHECK(weight >= 1);
+  }
+  CHECK(places.size() == drawn.size());
+  CHECK(matches >= 50);
+  CHECK(matches <= 51);
+  CHECK(drawn.size() >= 100);
+  CHECK(drawn.size() <= 101);
+  const auto again = sample_pairs(pairs.p, pairs.match, 101, 4), other = sample_pairs(pairs.p, pairs.match, 101, 5);
+  REQUIRE(again.size() == drawn.size());
+  bool same = other.size() == drawn.size();
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    CHECK(again[i].place == drawn[i].place);
+    same = same && other[i].place == drawn[i].place;
+  }
+  CHECK(!same);
+}
+
+TEST_CASE("sample_pairs: a pair is drawn with the probability 1 / weight") {
+  const DecidedPairs pairs;
+  constexpr int seeds = 2000;
+  std::vector<double> drawn(pairs.p.size()), weights(pairs.p.size());
+  double total = 0;
+  for (int seed = 1; seed <= seeds; ++seed)
+    for (const auto& [place, weight] : sample_pairs(pairs.p, pairs.match, 60, static_cast<std::uint64_t>(seed))) {
+      ++drawn[place];
+      weights[place] = weight;
+      total += weight;
+    }
+  CHECK(total / seeds == doctest::Approx(3000).epsilon(0.02));  // the sum of the weights estimates the number of pairs
+  double deviation = 0, often = 0;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    if (weights[i] == 0) continue;
+    const double expected = seeds / weights[i];
+    deviation += std::pow(drawn[i] - expected, 2) / (expected * (1 - 1 / weights[i]) + 1e-9);
+    ++often;
+  }
+  CHECK(deviation / often < 1.3);  // the variance of a binomial number
+}
+
+TEST_CASE("sample_pairs: all pairs if there are few, also of one decision alone") {
+  const std::vector<double> p{0.1, 0.9, 0.5, 0};
+  for (const auto& match :
+       {std::vector<std::uint8_t>{0, 1, 1, 0}, std::vector<std::uint8_t>{0, 0, 0, 0}, std::vector<std::uint8_t>{1, 1, 1, 1}}) {
+    std::set<std::size_t> places;
+    for (const auto& [place, weight] : sample_pairs(p, match, 10)) {
+      CHECK(weight == doctest::Approx(1));
+      places.insert(place);
+    }
+    CHECK(places.size() == 4);
+  }
+  CHECK(sample_pairs({}, {}, 10).empty());
+  CHECK(sample_pairs(p, std::vector<std::uint8_t>(4), 0).empty());
+  CHECK(error_message([&] { sample_pairs(p, std::vector<std::uint8_t>(3), 1); }).find("4 probabilities and 3 decisions") !=
+        std::string::npos);
+  CHECK(error_message([] { sample_pairs(std::vector<double>{1.5}, std::vector<std::uint8_t>{1}, 1); }).find("a probability is 1.5") !=
+        std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ inline constexpr Named<TableHeader> names_of<TableHeader>[] = {
 struct PairRow {
   std::string left, right, label;
   std::size_t line = 0, label_column = 0;  // first line of the row, and column of its label, from 1; column 0: no label, or .jsonl
-  std::vector<std::string> kept{};         // values of the columns in TableOptions::keep, in that order
+  std::vector<std::string> kept{};         // values of the columns in TableOptions::keep, then keep_optional
   std::string left_id{}, right_id{};       // with TableOptions::records
 };
 
@@ -52,6 +53,8 @@ struct TableOptions {
   bool labels = true;  // false: the columns of the texts suffice
   /// Columns whose values are kept unchanged, such as ids; by name or number, as in `columns`. A name implies a header.
   std::vector<std::string> keep{};
+  /// Columns whose values are kept where the table has them, after those of `keep`; else their values are empty. By name.
+  std::vector<std::string> keep_optional{};
   std::string keep_advice{};                // appended to the error if the last of these columns is missing
   std::size_t texts = 2;                    // of a row: 2, a pair; 1: PairRow::right stays empty
   std::string columns_setting = "columns";  // what messages call the setting `columns`
@@ -111,6 +114,7 @@ class PairReader : private RowReader {
 
   TableOptions options_;
   std::vector<std::size_t> left_, right_, kept_places_;  // the columns of each
+  std::vector<std::optional<std::size_t>> optional_places_;
   std::size_t label_place_ = 0;
   std::vector<std::string> kept_names_;
   std::size_t width_ = 0;  // columns of the first row
@@ -158,6 +162,7 @@ LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, Tab
     for (auto& name : *list) name = unquoted_name(name);
   if (format_ == TableFormat::jsonl) detail::check_different(options_.columns, {}, "columns");  // of tables find_columns() does it
   kept_names_ = options_.keep;
+  kept_names_.insert(kept_names_.end(), options_.keep_optional.begin(), options_.keep_optional.end());
 }
 
 LEXFORMER_INLINE bool PairReader::next(PairRow& row) try {
@@ -198,6 +203,7 @@ LEXFORMER_INLINE bool PairReader::next_row(PairRow& row) {
   row.label = options_.labels ? fields_[label_place_] : "";
   row.kept.clear();
   for (const std::size_t place : kept_places_) row.kept.push_back(fields_[place]);
+  for (const auto& at : optional_places_) row.kept.push_back(at ? fields_[*at] : std::string());
   return true;
 }
 
@@ -290,6 +296,10 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
     kept_places_.push_back(place(given, "to keep", keep_advice(given)));
     if (header) kept_names_[kept_places_.size() - 1] = fields_[kept_places_.back()];
   }
+  for (const auto& name : options_.keep_optional)
+    optional_places_.push_back(header && std::find(fields_.begin(), fields_.end(), name) != fields_.end()
+                                   ? std::make_optional(place(name, "to keep"))
+                                   : std::nullopt);
   std::vector<std::size_t> chosen = left_;
   if (options_.texts == 2) chosen.insert(chosen.end(), right_.begin(), right_.end());
   if (options_.labels) chosen.push_back(label_place_);
@@ -366,6 +376,7 @@ LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
   row.label = options_.labels ? text(usual.label, true, true) : "";
   row.kept.clear();
   for (const auto& key : options_.keep) row.kept.push_back(find(key, keep_advice(key)).text);
+  for (const auto& key : options_.keep_optional) row.kept.push_back(object.contains(key) ? find(key).text : std::string());
   return true;
 }
 

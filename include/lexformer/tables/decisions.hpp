@@ -17,6 +17,8 @@
 #include "lexformer/tables/combined_score.hpp"
 #include "lexformer/tables/evidence.hpp"
 #include "lexformer/tables/labelled_pairs.hpp"
+#include "lexformer/tables/match_quality.hpp"
+#include "lexformer/tables/similarity_curve.hpp"
 
 namespace lexformer {
 
@@ -45,8 +47,10 @@ struct Decisions {
   double threshold = 0.5;
   std::optional<CombinedScore> combined{};
   std::optional<Calibration> calibration{};
+  std::optional<SimilarityCurve> curve{};  // the calibration of similarities, without a model
   std::optional<Cascade> cascade{};
 
+  bool gives_probabilities() const { return calibration || curve; }
   /// score: the model's, or the similarity if there is none. match = is_match(score, threshold).
   PairDecision of(double score, const CheapEvidence& evidence) const;
   /// What the cascade decides; nothing for a pair that needs the model.
@@ -61,7 +65,9 @@ inline constexpr std::size_t few_matches = 30;
 struct ValidationPairs {
   std::string name;
   std::vector<std::int32_t> labels;
-  std::vector<std::size_t> numbers;  // in Evidence
+  std::vector<std::uint8_t> sampled;  // whether the pair is known to be of a sample
+  std::size_t selected = 0;           // pairs that are known to be of none
+  std::vector<std::size_t> numbers;   // in Evidence
   std::vector<CheapEvidence> evidence;
   std::vector<double> scores{};  // of the model, or the similarity without one; set by the caller
   std::size_t lost = 0;          // matches that are not candidates
@@ -85,6 +91,12 @@ inline void tell(const Note& note, const std::string& text) {
 /// Errors (file): no threshold has the wanted precision or recall.
 Decisions choose_decisions(const DecisionOptions& options, double usual, const ValidationPairs* valid, bool combine, bool odds,
                            const Note& note = {});
+
+/// Decides by the similarity of two tables, with probabilities: curve, fitted to all candidates, and by the pairs of `valid` that are a
+/// sample, if there are any. The threshold has the largest expected F1, or the wanted precision or recall. Notes how it was chosen.
+/// Errors (file): no threshold has the wanted precision.
+Decisions decide_by_curve(const DecisionOptions& options, SimilarityCurve curve, const ValidationPairs* valid, const Evidence& evidence,
+                          const Note& note = {});
 
 /// The cascade that keeps the decisions on the labelled pairs (fit_cascade()), or none if these have few matches or it would decide
 /// nothing. Notes what it does for the candidates.
@@ -111,6 +123,7 @@ LEXFORMER_INLINE PairDecision Decisions::of(double score, const CheapEvidence& e
     pair.score = (*combined)(score, evidence);
   }
   if (calibration) pair.probability = (*calibration)(pair.score);
+  if (curve) pair.probability = (*curve)(pair.score);
   pair.match = is_match(pair.score, threshold);
   return pair;
 }
@@ -124,6 +137,7 @@ LEXFORMER_INLINE std::optional<PairDecision> Decisions::without_model(const Chea
 
 LEXFORMER_INLINE Json to_json(const Decisions& d) {
   Json out = {{"threshold", d.threshold}, {"calibration", d.calibration ? to_json(*d.calibration) : Json()}};
+  if (d.curve) out["curve"] = to_json(*d.curve);
   if (d.combined) out["combined"] = {d.combined->odds, d.combined->regression.weights, d.combined->regression.offset};
   if (d.cascade) out["cascade"] = {d.cascade->weight, d.cascade->scaling.slope, d.cascade->scaling.offset, d.cascade->low, d.cascade->high};
   return out;
@@ -136,6 +150,9 @@ LEXFORMER_INLINE ValidationPairs::ValidationPairs(const LabelledPairs& pairs, co
     if (found[i]) {
       numbers.push_back(*found[i]);
       labels.push_back(pairs.labels[i]);
+      const auto chosen = i < pairs.chosen.size() ? pairs.chosen[i] : std::nullopt;
+      sampled.push_back(chosen && is_sample(*chosen) ? 1 : 0);
+      if (chosen && !is_sample(*chosen)) ++selected;
       evidence.push_back(all.of(*found[i]));
     } else if (pairs.labels[i] == 1) {
       ++lost;
@@ -197,7 +214,50 @@ LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usu
   d.calibration = fit_calibration(o.calibrate, scores, valid->labels);
   tell(calibration_summary(o.calibrate, valid->name, scores, valid->labels));
   d.threshold = o.min_precision || o.min_recall ? detail::wanted_threshold(o, *valid, scores) : o.threshold.value_or(usual);
-  tell(detail::reached(*valid, scores, d.threshold));
+  if (valid->selected > 0)
+    tell(cat(valid->name, ": ", valid->selected,
+             " pairs were chosen by their score, so precision and recall on these labels say nothing of "
+             "the candidates"));
+  else
+    tell(detail::reached(*valid, scores, d.threshold));
+  return d;
+}
+
+LEXFORMER_INLINE Decisions decide_by_curve(const DecisionOptions& o, SimilarityCurve curve, const ValidationPairs* valid,
+                                           const Evidence& evidence, const Note& note) {
+  Decisions d;
+  if (valid == nullptr) {
+    d.threshold = o.threshold.value_or(o.usual.value_or(0.5));
+    d.curve = curve;
+    return d;
+  }
+  MatchQuality quality;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < valid->labels.size(); ++i) {
+    if (valid->sampled[i] == 0) continue;
+    quality.add_label(curve(evidence.similarity(valid->numbers[i])), false, valid->labels[i] == 1);
+    ++used;
+  }
+  const auto weights = quality.weights();
+  std::copy(weights.begin(), weights.end(), curve.labelled.begin());
+  for (std::size_t j = 1; j < 3; ++j) curve.labelled[j] = std::max(curve.labelled[j], 0.0);
+  d.curve = curve;
+  std::vector<double> scores, probabilities;
+  for (std::size_t i = 0; i < evidence.size(); ++i) {
+    scores.push_back(evidence.similarity(i));
+    probabilities.push_back(curve(scores.back()));
+  }
+  if (o.min_precision) {
+    const auto threshold = expected_precision_threshold(scores, probabilities, *o.min_precision);
+    if (!threshold) fail_file(valid->name, "no threshold has an expected precision of ", percent(*o.min_precision), " on the candidates");
+    d.threshold = *threshold;
+  } else if (o.min_recall) {
+    d.threshold = expected_recall_threshold(scores, probabilities, *o.min_recall).value();
+  } else {
+    d.threshold = o.threshold.value_or(expected_f1_threshold(scores, probabilities));
+  }
+  detail::tell(
+      note, cat(valid->name, ": threshold ", d.threshold, ", by ", used, " labels of a sample and all ", evidence.size(), " candidates"));
   return d;
 }
 

@@ -8,20 +8,11 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
-#include "lexformer/core/names.hpp"
 #include "lexformer/tables/assignment.hpp"
+#include "lexformer/tables/labelled_pairs.hpp"
 #include "lexformer/tables/text_vectors.hpp"
 
 namespace lexformer {
-
-/// uncertainty  pairs near the threshold that differ from each other: for a model that is to be trained further
-/// spread       one pair of each of `count` equally wide intervals of the score, so that matches are found among the many other pairs:
-///              for a first set of labels, without a model
-/// random       each pair with the same probability: the labels are a sample, so they also serve for validation
-enum class SuggestBy { uncertainty, spread, random };
-template <>
-inline constexpr Named<SuggestBy> names_of<SuggestBy>[] = {
-    {"uncertainty", SuggestBy::uncertainty}, {"spread", SuggestBy::spread}, {"random", SuggestBy::random}};
 
 struct SuggestOptions {
   SuggestBy by = SuggestBy::uncertainty;
@@ -42,15 +33,31 @@ double uncertainty(double score, double threshold);
 /// 1 - the largest cosine of a text of the one and a text of the other, so two pairs that share a record have the distance 0.
 /// Pairs that have no weight left are drawn last, in the order of their uncertainty.
 ///
+/// spread, random: as SuggestBy says. `sample` needs probabilities: sample_pairs().
+///
 /// `texts`: the vectors of all records, the left ones first; `right` is where the right ones begin (0: one table).
-/// The draws depend on nothing but the arguments. Errors: a score is not finite; a threshold outside of (0, 1).
+/// The draws depend on nothing but the arguments. Errors: a score is not finite; a threshold outside of (0, 1); `sample`.
 std::vector<std::size_t> suggest_labels(std::span<const ScoredPair> pairs, const TextVectors& texts, std::size_t right,
                                         const SuggestOptions& options = {});
+
+struct DrawnPair {
+  std::size_t place;  // in the list of pairs
+  double weight;      // 1 / the probability with which it was drawn: as many pairs it stands for
+};
+
+/// Draws `count` of the pairs with these probabilities of a match and decisions, half of them among the matches, half among the others, a
+/// pair with the probability ~ sqrt(p (1 - p)): Neyman's allocation for an expected number of matches (Cochran 1977, section 5.5). Both
+/// halves are drawn systematically in the order of p, so the sample spreads over all probabilities. Fewer if there are not so many. In a
+/// random order, so that the first labels are a sample as well. Depends on nothing but the arguments. Errors: sizes that differ; a
+/// probability outside of [0, 1].
+std::vector<DrawnPair> sample_pairs(std::span<const double> probabilities, std::span<const std::uint8_t> matches, std::size_t count,
+                                    std::uint64_t seed = 1);
 
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "lexformer/core/random.hpp"
@@ -134,6 +141,8 @@ LEXFORMER_INLINE std::vector<std::size_t> suggest_labels(std::span<const ScoredP
       return detail::suggest_uncertain(pairs, texts, right, options, random);
     case SuggestBy::spread:
       return detail::suggest_spread(pairs, options.count, random);
+    case SuggestBy::sample:
+      fail_usage("suggest_labels", "`sample` needs probabilities: sample_pairs()");
     case SuggestBy::random:
       break;
   }
@@ -142,6 +151,66 @@ LEXFORMER_INLINE std::vector<std::size_t> suggest_labels(std::span<const ScoredP
   random.shuffle(all);
   all.resize(std::min(all.size(), options.count));
   return all;
+}
+
+namespace detail {
+
+/// Draws `count` of these places, systematically in their order, with probabilities ~ deviation; a place whose probability would exceed 1
+/// is drawn for sure.
+inline void draw_systematically(const std::vector<std::size_t>& places, std::span<const double> deviation, std::size_t count,
+                                RandomStream& random, std::vector<DrawnPair>& drawn) {
+  std::vector<std::uint8_t> sure(places.size());
+  double wanted = static_cast<double>(count), sum = 0;
+  for (const std::size_t place : places) sum += deviation[place];
+  for (bool changed = true; changed && wanted > 0;) {
+    changed = false;
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      if (sure[k] != 0 || deviation[places[k]] * wanted < sum) continue;
+      sure[k] = 1;
+      sum -= deviation[places[k]];
+      --wanted;
+      changed = true;
+      drawn.push_back({places[k], 1});
+    }
+  }
+  if (!(wanted >= 1) || !(sum > 0)) return;
+  double next = random.uniform(), passed = 0;
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    if (sure[k] != 0) continue;
+    const double share = deviation[places[k]] * wanted / sum;
+    passed += share;
+    if (passed <= next) continue;
+    drawn.push_back({places[k], 1 / share});
+    ++next;
+  }
+}
+
+}  // namespace detail
+
+LEXFORMER_INLINE std::vector<DrawnPair> sample_pairs(std::span<const double> probabilities, std::span<const std::uint8_t> matches,
+                                                     std::size_t count, std::uint64_t seed) {
+  if (matches.size() != probabilities.size())
+    fail("sample_pairs", probabilities.size(), " probabilities and ", matches.size(), " decisions");
+  std::vector<double> deviation;
+  std::vector<std::size_t> places[2];
+  for (std::size_t i = 0; i < probabilities.size(); ++i) {
+    const double p = probabilities[i];
+    if (!(p >= 0 && p <= 1)) fail_usage("sample_pairs", "a probability is ", p, ", expected a number from 0 to 1");
+    deviation.push_back(std::sqrt(std::max(p * (1 - p), 4e-6)));  // no pair is sure beforehand
+    places[matches[i] != 0 ? 1 : 0].push_back(i);
+  }
+  RandomStream random(seed, 0);
+  std::size_t of_matches = std::min((count + 1) / 2, places[1].size());
+  const std::size_t of_others = std::min(count - of_matches, places[0].size());
+  of_matches = std::min(count - of_others, places[1].size());
+  std::vector<DrawnPair> drawn;
+  for (const std::size_t match : {1u, 0u}) {
+    auto& list = places[match];
+    std::stable_sort(list.begin(), list.end(), [&](std::size_t a, std::size_t b) { return probabilities[a] > probabilities[b]; });
+    detail::draw_systematically(list, deviation, match == 1 ? of_matches : of_others, random, drawn);
+  }
+  random.shuffle(drawn);
+  return drawn;
 }
 
 }  // namespace lexformer

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/names.hpp"
 #include "lexformer/tables/record_texts.hpp"
 
 namespace lexformer {
@@ -33,18 +35,42 @@ class GivenLabels {
   std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>> labels_;  // of a pair: its label, and where that is
 };
 
+/// How pairs were chosen to be labelled.
+/// sample       by chance, those that are hard to tell more often (sample_pairs()): for validation, and for a first set of labels
+/// uncertainty  pairs near the threshold that differ from each other: for a model that is to be trained further
+/// spread       one pair of each of `count` equally wide intervals of the score, so that matches are found among the many other pairs:
+///              for a first set of labels, without a model
+/// random       each pair with the same probability
+enum class SuggestBy { sample, uncertainty, spread, random };
+template <>
+inline constexpr Named<SuggestBy> names_of<SuggestBy>[] = {
+    {"sample", SuggestBy::sample}, {"uncertainty", SuggestBy::uncertainty}, {"spread", SuggestBy::spread}, {"random", SuggestBy::random}};
+/// Whether pairs that were chosen so tell something of all pairs.
+constexpr bool is_sample(SuggestBy by) { return by == SuggestBy::sample || by == SuggestBy::random; }
+
 struct LabelledPairs {
   std::string name;                                         // for messages, such as the files
   std::vector<std::pair<std::size_t, std::size_t>> places;  // of the left and the right record
   std::vector<std::int32_t> labels;
+  std::vector<std::optional<SuggestBy>> chosen{};  // from the column `chosen`; nothing: unknown
 
   std::size_t matches() const;
+  /// How many of the pairs are known to be a sample, and how many are known not to be one.
+  std::size_t sampled() const;
+  std::size_t selected() const;
   /// Errors (file): all labels are equal.
   void require_both_labels() const;
 };
 
-/// Reads pairs of ids of the records. label_names: the label of other pairs and the label of matches; skip_labels: as in TableOptions.
-/// Errors (file): as read_pairs; a pair has two different labels.
+/// The columns in which `suggest` and `label` keep how a pair was chosen, and how many pairs it stands for.
+inline const std::vector<std::string> choice_columns{"chosen", "weight"};
+
+/// Parses a value of the column `chosen`; nothing if it is empty. Errors (file): another name.
+std::optional<SuggestBy> parse_choice(const std::string& text, const std::string& where);
+
+/// Reads pairs of ids of the records, and how they were chosen, if the file has the column `chosen`. label_names: the label of other pairs
+/// and the label of matches; skip_labels: as in TableOptions. Errors (file): as read_pairs; a pair has two different labels; an unknown
+/// name in `chosen`.
 LabelledPairs read_labelled_pairs(const std::vector<std::string>& files, const std::shared_ptr<const RecordPairs>& records,
                                   const std::vector<std::string>& label_names = {"0", "1"},
                                   const std::vector<std::string>& skip_labels = {});
@@ -71,10 +97,24 @@ LEXFORMER_INLINE std::size_t LabelledPairs::matches() const {
   return static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1));
 }
 
+LEXFORMER_INLINE std::size_t LabelledPairs::sampled() const {
+  return static_cast<std::size_t>(std::count_if(chosen.begin(), chosen.end(), [](const auto& b) { return b && is_sample(*b); }));
+}
+
+LEXFORMER_INLINE std::size_t LabelledPairs::selected() const {
+  return static_cast<std::size_t>(std::count_if(chosen.begin(), chosen.end(), [](const auto& b) { return b && !is_sample(*b); }));
+}
+
 LEXFORMER_INLINE void LabelledPairs::require_both_labels() const {
   if (matches() == 0 || matches() == labels.size())
     fail_file(name, labels.size() == 1 ? "the only pair has one label" : cat("all ", labels.size(), " pairs have the same label"),
               "; validation needs matches and other pairs");
+}
+
+LEXFORMER_INLINE std::optional<SuggestBy> parse_choice(const std::string& text, const std::string& where) {
+  if (text.empty()) return std::nullopt;
+  if (const auto by = find_name<SuggestBy>(text)) return by;
+  fail_file(where, "'chosen' is ", in_quotes(text), ", expected ", list_names<SuggestBy>());
 }
 
 LEXFORMER_INLINE LabelledPairs read_labelled_pairs(const std::vector<std::string>& files, const std::shared_ptr<const RecordPairs>& records,
@@ -87,6 +127,7 @@ LEXFORMER_INLINE LabelledPairs read_labelled_pairs(const std::vector<std::string
     TableOptions table;
     table.records = records;
     table.skip_labels = skip_labels;
+    table.keep_optional = {choice_columns[0]};
     const auto rows = read_pairs(file, table);
     const auto classes = class_labels(rows, label_names);
     for (std::size_t i = 0; i < classes.size(); ++i) {
@@ -94,6 +135,7 @@ LEXFORMER_INLINE LabelledPairs read_labelled_pairs(const std::vector<std::string
       given.add(row.left_id, row.right_id, label_names[classes[i]], file, row.line);
       out.places.emplace_back(records->left_place(row.left_id, file), records->right_place(row.right_id, file));
       out.labels.push_back(static_cast<std::int32_t>(classes[i]));
+      out.chosen.push_back(parse_choice(row.kept[0], cat(file, ": line ", row.line)));
     }
   }
   return out;

@@ -199,7 +199,12 @@ LEXFORMER_INLINE MatchStream::MatchStream(const RecordPairs& records, const Scor
   const bool combine = detail::combines(options, model, valid != nullptr);
   const bool odds = model != nullptr && detail::gives_odds(*model);
   const double usual = model != nullptr ? model->threshold.value_or(0.5) : 0.5;
-  decisions_ = choose_decisions(decision, usual, validation ? &*validation : nullptr, combine, odds, hooks.note);
+  const ValidationPairs* const labelled = validation ? &*validation : nullptr;
+  const auto curve =
+      model == nullptr && options.candidates.source != CandidateSource::none ? fit_similarity_curve(evidence_) : std::nullopt;
+  decisions_ = curve && (labelled == nullptr || valid->sampled() > 0)
+                   ? decide_by_curve(decision, *curve, labelled, evidence_, hooks.note)
+                   : choose_decisions(decision, usual, labelled, combine, odds, hooks.note);
   if (validation && model != nullptr && decision.cascade)
     decisions_.cascade = choose_cascade(*validation, evidence_, decisions_, hooks.note);
   evidence_.keep_if([&](const Candidate& c) { return options.shard.has(records.left().records[c.left].id); });
