@@ -75,9 +75,7 @@ class Match final : public program::Command {
     progress.end();
     note(progress, lines.finished(matches, stream.decisions().threshold, o_.out));
     const auto estimate = quality != nullptr ? quality->estimate() : std::nullopt;
-    if (estimate)
-      note(progress, lx::cat(o_.out, ": precision ", lx::to_text(estimate->precision), ", recall ", lx::to_text(estimate->recall),
-                             " of the matches among the candidates; estimated ", quality->basis()));
+    if (estimate) note(progress, lx::cat(o_.out, ": ", quality->text(*estimate)));
     return 0;
   }
 

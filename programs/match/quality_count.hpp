@@ -3,6 +3,7 @@
 #pragma once
 
 #include <lexformer/core/hash.hpp>
+#include <lexformer/metrics/metrics.hpp>
 #include <lexformer/tables/matcher.hpp>
 #include <unordered_map>
 
@@ -34,11 +35,17 @@ class QualityCount {
   }
   /// Nothing if no pair was added.
   std::optional<lx::QualityEstimate> estimate() const { return pairs_ == 0 ? std::nullopt : std::optional(quality_.estimate()); }
-  /// From what it was estimated: "by 100 labels of a sample (labels.csv) and all 14796 candidates".
-  std::string basis() const {
-    return lx::cat(quality_.labels() > 0 ? lx::cat("by ", counted(quality_.labels(), "label", "labels"), " of a sample (", name_, ")")
-                                         : "without labels",
-                   " and all ", counted(pairs_, "candidate", "candidates"));
+  /// "precision 93.4 % [88.0, 96.9], recall ... of the matches among the candidates, by 100 labels ...".
+  std::string text(const lx::QualityEstimate& estimate) const {
+    const auto shares = [&](const auto& text_of) {
+      return lx::cat("precision ", text_of(estimate.precision), ", recall ", text_of(estimate.recall),
+                     " of the matches among the candidates");
+    };
+    if (quality_.labels() == 0)
+      return lx::cat("a guess without labels: ", shares([](const lx::Estimate& e) { return lx::percent(e.value, 0); }),
+                     "; `lexformer suggest` asks for the labels that make it an estimate");
+    return lx::cat(shares([](const lx::Estimate& e) { return lx::to_text(e); }), ", by ", counted(quality_.labels(), "label", "labels"),
+                   " of a sample (", name_, ")");
   }
 
  private:

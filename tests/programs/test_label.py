@@ -46,10 +46,12 @@ class Label(Refusals, unittest.TestCase):
         for by in ("uncertainty", "spread", "random"):
             more = ("--by", by, "--count", 12, *(("--threshold", 0.6) if by == "uncertainty" else ()))
             rows, message = self.suggest(*more)
-            self.assertEqual(rows[0], ["left_id", "right_id", "score"])
+            self.assertEqual(rows[0], ["left_id", "right_id", "score", "chosen", "weight"])
+            self.assertEqual({row[3] for row in rows[1:]}, {by})
+            self.assertEqual({row[4] for row in rows[1:]}, {f"{len(known) / 12:.9g}" if by == "random" else ""})
             chosen[by] = [tuple(row[:2]) for row in rows[1:]]
             self.assertEqual(len(set(chosen[by])), 12)
-            self.assertLessEqual({(left, right, f"{float(score):.6f}") for left, right, score in rows[1:]}, known)
+            self.assertLessEqual({(left, right, f"{float(score):.6f}") for left, right, score, *_ in rows[1:]}, known)
             self.assertEqual(self.suggest(*more, "--threads", 1), (rows, message))
             self.assertNotEqual(self.suggest(*more, "--seed", 2)[0], rows)
             self.assertIn(f"12 of {len(known)} pairs to label, by {by}", message)
@@ -59,16 +61,16 @@ class Label(Refusals, unittest.TestCase):
         matches.write_text("left_id,right_id,score,match\n" + "".join(f'"{left}",{right},{score},{int(float(score) > 0.6)}\n' for left, right, score in sorted(known)))
         scores = [float(score) for _, _, score in known]
         middle = (min(s for s in scores if s > 0.6) + max(s for s in scores if s <= 0.6)) / 2
-        self.assertAlmostEqual(float(self.suggest("--count", 3, pairs=matches)[1].split("threshold ")[1]), middle, places=5)
+        self.assertAlmostEqual(float(self.suggest("--by", "uncertainty", "--count", 3, pairs=matches)[1].split("threshold ")[1]), middle, places=5)
         # Decisions of a cascade, which no threshold separates: the one with the best F1.
         matches.write_text("left_id,right_id,score,match\n" + "".join(f'"a,{i}",b{i},{score},{match}\n' for i, (score, match) in
                                                                      enumerate([(0.1, 0), (0.2, 1), (0.3, 0), (0.4, 0), (0.6, 1), (0.7, 1), (0.8, 1)])))
-        self.assertIn("7 of 7 pairs to label, by uncertainty at threshold 0.5\n", self.suggest("--count", 7, pairs=matches)[1])
+        self.assertIn("7 of 7 pairs to label, by uncertainty at threshold 0.5\n", self.suggest("--by", "uncertainty", "--count", 7, pairs=matches)[1])
         # Scores that are no probabilities have no uncertainty.
         other = self.folder / "numbers.csv"
         other.write_text("left_id,right_id,score,match\n" + "".join(f'"a,{i}",b{i},{i - 2.5},{int(i > 3)}\n' for i in range(7)))
         out = self.folder / "ask.csv"
-        self.refused(2, program("suggest", other, *self.tables, "--out", out), "--by: uncertainty needs probabilities, but the scores go from -2.5 to 3.5")
+        self.refused(2, program("suggest", other, *self.tables, "--by", "uncertainty", "--out", out), "--by: uncertainty needs probabilities, but the scores go from -2.5 to 3.5")
         self.assertEqual(len(self.suggest("--by", "spread", "--count", 7, pairs=other)[0]), 8)
         # What is labelled is not asked again.
         labels = self.folder / "labels.csv"
@@ -83,7 +85,8 @@ class Label(Refusals, unittest.TestCase):
         label = lambda keys: program("label", self.folder / "ask.csv", *self.tables, "--out", out, text=keys)
         done = label("y\nn\nu\nx\nn\ns\n")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(rows_of(out), [["ltable_id", "rtable_id", "label"], [*rows[1][:2], "1"], [*rows[2][:2], "0"]])
+        header = ["ltable_id", "rtable_id", "label", "chosen", "weight"]
+        self.assertEqual(rows_of(out), [header, [*rows[1][:2], "1", "spread", ""], [*rows[2][:2], "0", "spread", ""]])
         self.assertIn("labels.csv: 2 labels, 4 pairs without one", done.stderr)
         self.assertEqual(done.stdout.count("-- pair 2 of 6"), 2)
         self.assertNotIn("\x1b", done.stdout)  # no colours outside of a terminal, no escapes from the table
@@ -98,13 +101,66 @@ class Label(Refusals, unittest.TestCase):
         saved = out.read_text()
         out.write_bytes(b"\xef\xbb\xbf" + saved.replace("\n", "\r\n").encode())
         self.assertIn("labels.csv: 6 labels", label("").stderr)
-        out.write_text(saved.splitlines()[0].replace(",", ";") + "\n" + ";".join(f'"{cell}"' for cell in rows[1][:2]) + ";1.0\n")
+        out.write_text(saved.splitlines()[0].replace(",", ";") + "\n" + ";".join(f'"{cell}"' for cell in rows[1][:2]) + ";1.0;spread;\n")
         self.assertEqual(label("n\n").returncode, 0)
-        self.assertEqual(rows_of(out), [["ltable_id", "rtable_id", "label"], [*rows[1][:2], "1"], [*rows[2][:2], "0"]])
+        self.assertEqual(rows_of(out), [header, [*rows[1][:2], "1", "spread", ""], [*rows[2][:2], "0", "spread", ""]])
+        # A file of labels without these columns gets them for what is added.
+        out.write_text("ltable_id,rtable_id,label\n" + ",".join(f'"{cell}"' for cell in rows[1][:2]) + ",1\n")
+        self.assertEqual(label("n\n").returncode, 0)
+        self.assertEqual(rows_of(out), [header, [*rows[1][:2], "1", "", ""], [*rows[2][:2], "0", "spread", ""]])
         out.write_text(saved)
         # The file is what train_matcher and candidates read.
         recall = program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title,note", "--matches", out)
         self.assertIn("5 of 5 matches among them", recall.stdout)
+
+    def test_from_tables_to_honest_numbers(self):
+        """match, suggest, labels, match --validation, evaluate_matches: the figures are for all candidates, with intervals."""
+        matches, out = self.folder / "matches.csv", self.folder / "again.csv"
+        tables = (self.a, self.b, "--id", "id=key", "--columns", "name=title,note")
+        done = program("match", *tables, "--out", matches)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"matches\.csv: a guess without labels: precision \d+ %, recall \d+ % of the matches among the candidates; `lexformer suggest`")
+        rows = rows_of(matches)
+        self.assertEqual(rows[0], ["left_id", "right_id", "score", "probability", "match"])
+        by_score = sorted((float(score), float(p)) for _, _, score, p, _ in rows[1:])
+        self.assertEqual([p for _, p in by_score], sorted(p for _, p in by_score))  # no probability falls where the score rises
+        asked, message = self.suggest("--count", 40, pairs=matches)
+        self.assertIn(f"40 of {len(rows) - 1} pairs to label, by sample\n", message)
+        self.assertEqual({row[3] for row in asked[1:]}, {"sample"})
+        # The weights estimate the number of pairs.
+        self.assertAlmostEqual(sum(float(row[4]) for row in asked[1:]) / (len(rows) - 1), 1, delta=0.5)
+        labels = self.folder / "labels.csv"
+        write = lambda chosen: labels.write_text("ltable_id,rtable_id,label,chosen,weight\n" + "".join(
+            f'"{left}",{right},{int(left[2:] == right[1:])},{chosen or by},{weight}\n' for left, right, _, by, weight in asked[1:]))
+        write("")
+        done = program("match", *tables, "--validation", labels, "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, rf"labels\.csv: threshold [\d.e-]+, by 40 labels of a sample and all {len(rows) - 1} candidates")
+        figures = re.search(r"again\.csv: precision ([\d.]+) % \[([\d.]+), ([\d.]+)\], recall ([\d.]+) % \[([\d.]+), ([\d.]+)\] of the matches among the candidates, by 40 labels of a sample", done.stderr)
+        self.assertIsNotNone(figures, done.stderr)
+        decided = [(left[2:] == right[1:], match == "1") for left, right, _, _, match in rows_of(out)[1:]]
+        right = sum(truth and match for truth, match in decided)
+        for first, truth in ((1, right / sum(match for _, match in decided)), (4, right / sum(truth for truth, _ in decided))):
+            value, low, high = (float(figures[k]) for k in range(first, first + 3))
+            self.assertLessEqual(low - 0.1, 100 * truth)
+            self.assertGreaterEqual(high + 0.1, 100 * truth)
+            self.assertTrue(low <= value <= high)
+        for option in ("--min-precision", "--min-recall"):
+            self.assertEqual(program("match", *tables, "--validation", labels, option, 0.9, "--out", out).returncode, 0)
+        done = program("evaluate_matches", matches, "--pairs", labels, "--output", self.folder / "e.json")
+        self.assertIn(f"labels.csv: estimated for all {len(rows) - 1} pairs, by 40 labels of a sample", done.stderr)
+        entry = json.loads((self.folder / "e.json").read_text())["files"][0]
+        self.assertTrue(entry["estimated"])
+        self.assertTrue(entry["intervals"][0][0] <= entry["precision"] <= entry["intervals"][0][1])
+        # Labels that were chosen by their score are never printed as quality.
+        write("uncertainty")
+        done = program("match", *tables, "--validation", labels, "--out", out)
+        self.assertIn("labels.csv: 40 pairs were chosen by their score", done.stderr)
+        self.assertNotRegex(done.stderr, r"% precision|precision \d")
+        done = program("evaluate_matches", matches, "--pairs", labels)
+        self.assertIn("labels.csv: 40 pairs were chosen by the score, not by chance, so these figures say nothing of other pairs", done.stderr)
+        write("chance")
+        self.refused(3, program("match", *tables, "--validation", labels, "--out", out), "labels.csv: line 2: 'chosen' is 'chance', expected sample, uncertainty, spread, random")
 
     def test_punctuation_is_not_marked(self):
         a, b, out = self.folder / "p.csv", self.folder / "q.csv", self.folder / "labels.csv"
@@ -148,6 +204,7 @@ class Label(Refusals, unittest.TestCase):
         html = page.read_text(encoding="utf-8")
         data = json.loads(re.search(r'id="pairs">(.*?)</script>', html, re.S).group(1))
         self.assertEqual(data["ids"], [row[:2] for row in rows_of(self.folder / "ask.csv")[1:]])
+        self.assertEqual((data["header"], data["choices"]), ("ltable_id,rtable_id,label,chosen,weight\n", [",spread,"] * 5))
         self.assertEqual(html.count("<section>"), 5)
         self.assertIn("&lt;new&gt;", html)
         self.assertNotRegex(html, r'(?:src|href)="')  # loads nothing
@@ -156,9 +213,11 @@ class Label(Refusals, unittest.TestCase):
         out, ask = self.folder / "out.csv", self.folder / "ask.csv"
         self.suggest("--by", "spread", "--count", 5)
         self.refused(2, program("suggest", self.candidates, "--out", out), "--left", "must be given")
-        self.refused(3, program("suggest", self.candidates, *self.tables, "--out", out), "there is no column 'match'", "; give --threshold, or --by spread")
+        for by in ("sample", "uncertainty"):
+            self.refused(3, program("suggest", self.candidates, *self.tables, "--out", out, "--by", by), "there is no column 'match'", "; give --threshold, or --by spread")
         for threshold in (1.5, 0):
-            self.refused(2, program("suggest", self.candidates, *self.tables, "--out", out, "--threshold", threshold), f"suggest: --threshold: is {threshold}, expected a number between 0 and 1")
+            self.refused(2, program("suggest", self.candidates, *self.tables, "--by", "uncertainty", "--out", out, "--threshold", threshold), f"suggest: --threshold: is {threshold}, expected a number between 0 and 1")
+        self.refused(3, program("suggest", self.candidates, *self.tables, "--out", out, "--threshold", 0.5), "candidates.csv: line 2: there is no probability", "--by spread")
         self.refused(2, program("suggest", self.candidates, *self.tables, "--out", out, "--threshold", "nan"), "--threshold: must be finite, got nan")
         self.refused(3, program("suggest", self.candidates, *self.tables, "--out", self.folder / "no" / "x.csv", "--by", "random"), "x.csv: cannot be written: there is no folder")
         self.refused(3, program("label", ask, *self.tables, "--out", self.folder / "no" / "x.csv"), "x.csv: cannot be written: there is no folder")
@@ -179,7 +238,7 @@ class Label(Refusals, unittest.TestCase):
 
     def labelled(self, ask):
         path = self.folder / "all.csv"
-        path.write_text("ltable_id,rtable_id,label\n" + "".join(f'"{left}",{right},0\n' for left, right, _ in rows_of(ask)[1:]))
+        path.write_text("ltable_id,rtable_id,label\n" + "".join(f'"{left}",{right},0\n' for left, right, *_ in rows_of(ask)[1:]))
         return path
 
 
