@@ -199,6 +199,7 @@
 #include "lexformer/models/tagger.hpp"
 #include "lexformer/models/task.hpp"
 #include "lexformer/models/text_cnn.hpp"
+#include "lexformer/models/trained_examples.hpp"
 
 // optimizer, evaluation, runs
 #include "lexformer/train/batches.hpp"

@@ -27,6 +27,7 @@ class Match final : public program::Command {
     std::optional<lx::LabelledPairs> labelled;
     if (!o_.decision.validation.empty())
       labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()), o_.decision.skip_labels);
+    if (labelled && model != nullptr) mark_trained(*labelled, *records, *model);
     settings.candidates = o_.candidates.load();
     lx::Progress progress(std::cerr, program::progress_options(o_.quiet ? lx::ProgressMode::none : lx::ProgressMode::automatic, 10));
     const lx::MatchStream stream(
@@ -42,6 +43,13 @@ class Match final : public program::Command {
   }
 
  private:
+  /// Marks the labelled pairs that the model was trained on, and warns of them.
+  void mark_trained(lx::LabelledPairs& labelled, const lx::RecordPairs& records, const lx::Scorer& model) const {
+    std::vector<lx::PairExample> examples;
+    for (const auto& [left, right] : labelled.places) examples.push_back({records.left_texts()[left], records.right_texts()[right]});
+    labelled.trained = lx::are_trained(examples, model.metadata, o_.model);
+    program::warn_of_trained(labelled.trained, labelled.name, o_.model, "pairs");
+  }
   void note(lx::Progress& progress, const std::string& text) const {
     if (!o_.quiet) progress.note(text);
   }

@@ -20,8 +20,7 @@ class QualityCount {
     if (labelled == nullptr) return;
     name_ = labelled->name;
     for (std::size_t i = 0; i < labelled->labels.size(); ++i)
-      if (labelled->chosen[i] && lx::is_sample(*labelled->chosen[i]))
-        labels_[key(labelled->places[i].first, labelled->places[i].second)] = labelled->labels[i] == 1;
+      if (labelled->is_sampled(i)) labels_[key(labelled->places[i].first, labelled->places[i].second)] = labelled->labels[i] == 1;
   }
   /// Adds pairs, which must have probabilities.
   void add(const std::vector<lx::Match>& pairs) {

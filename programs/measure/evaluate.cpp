@@ -59,6 +59,7 @@ class Evaluate final : public program::Command {
     }
     for (const auto& file : tests_) {
       const auto examples = read(file);
+      program::warn_of_trained(lx::are_trained(examples, model.metadata, model_), file, model_, lx::examples_name(table_.texts));
       results.push_back(lx::evaluate_with_typos(model, file, examples, model.threshold.value_or(0.5), copies_, typos_, batch_));
       json.push_back(results.back().json());
       if (calibration_.used()) calibration_.test(file, examples, results.back().clean.scores);

@@ -4,6 +4,7 @@
 #include "cli/love_plug_options.hpp"
 #include "cli/records.hpp"
 #include "cli/report_footer.hpp"
+#include "cli/trained_model.hpp"
 #include "cli/typo_flags.hpp"
 #include "measure/report_dependencies.hpp"
 #include "measure/report_reliability.hpp"
@@ -61,6 +62,8 @@ class Report final : public program::Command {
     table_.texts = main.model.task().texts;
     records_.apply(table_, main.model.metadata, main.name);
     if (!test_.empty()) examples = lx::read_examples(test_, table_, main.model.task());
+    for (const auto& c : contenders)
+      program::warn_of_trained(lx::are_trained(examples, c.model.metadata, c.name), test_, c.name, lx::examples_name(table_.texts));
     const auto texts = main.model.task().texts;
     if (texts == 1 && !pair_.empty())
       lx::fail_usage("--pair", "the models read single texts; the attention of a text of --test is plotted");

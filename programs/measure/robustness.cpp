@@ -63,6 +63,8 @@ class RobustnessCommand final : public program::Command {
       records_.apply(columns, model->metadata, m.path);
       const auto examples = lx::read_examples(test_, columns, m.task);
       model->check_texts(lx::texts_of(examples, m.task.texts), test_);
+      if (measured)
+        program::warn_of_trained(lx::are_trained(examples, model->metadata, m.path), test_, m.name, lx::examples_name(m.task.texts));
       m.threshold = model->threshold.value_or(m.threshold);
       if (measured) program::measure(m, *model, test_, examples, noise_, batch_, [&](lx::TypoMode source) { step(m.name, source); });
     };

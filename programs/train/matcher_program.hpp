@@ -35,6 +35,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   model.provide(knowledge);
   const auto read = [&](const std::string& file) { return lx::ExampleSet{file, lx::read_examples(file, o.table, model.task())}; };
   auto train = read(o.train_file);
+  lx::keep_trained_examples(train.examples, model.metadata);
   const auto valid = read(o.valid);
   std::vector<lx::ExampleSet> tests;  // read before training, so that a bad file is reported early
   for (const auto& file : o.tests) tests.push_back(read(file));

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A model that a training starts from keeps what it is, unless options say otherwise. Needs the built program (LEXFORMER_BIN)."""
 import json
+import re
 import struct
 import tempfile
 import unittest
@@ -108,6 +109,18 @@ class StartModel(Refusals, unittest.TestCase):
         self.assertEqual(metadata(self.folder / "records2/model.lxf")["lexformer.records"], metadata(model)["lexformer.records"])
         done = program("evaluate", "--model", model, "--test", self.folder / "labels.csv", *tables)
         self.assertEqual(done.returncode, 0, done.stderr)
+        # Figures on pairs that a model was trained on are named, also of the model that a training started from.
+        self.assertIn("labels.csv: " + str(model) + " was trained on 24 of these 24 pairs; figures on them say nothing of others\n", done.stderr)
+        again = self.folder / "records2/model.lxf"
+        self.assertEqual(len(metadata(self.first)["lexformer.trained_on"]), 8 * 24)
+        hashes = lambda path: set(re.findall("." * 8, metadata(path)["lexformer.trained_on"]))
+        self.assertLess(hashes(self.first), hashes(again))
+        write(self.folder / "sample.csv", ["ltable_id", "rtable_id", "label", "chosen"],
+              [[f"p{i}", f"p{j}", int(i == j), "sample"] for i in range(12) for j in (i, (i + 1) % 12, (i + 2) % 12)])
+        done = program("match", self.folder / "a.csv", self.folder / "b.csv", "--model", again, "--validation", self.folder / "sample.csv", "--candidates", 12,
+                       "--quiet", "--out", self.folder / "v.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("sample.csv: " + str(again) + " was trained on 24 of these 36 pairs", done.stderr)
         done = self.train(model, "texts")  # of texts: the settings stay for later
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(metadata(self.folder / "texts/model.lxf")["lexformer.records"], metadata(model)["lexformer.records"])

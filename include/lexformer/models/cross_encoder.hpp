@@ -133,7 +133,8 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file) : CrossEncoder(file, s
 template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start)
     : Pretrained<T, Dev>(file, start), threshold(stored_threshold(file)), calibration(stored_calibration(file)), options_(options) {
-  if (const std::string key(detail::records_key); file.metadata.contains(key)) metadata[key] = file.text(key);
+  for (const auto name : {detail::records_key, detail::trained_key})
+    if (const std::string key(name); file.metadata.contains(key)) metadata[key] = file.text(key);
   const BertConfig& config = this->parsed_config();
   if (options_.task.kind == TaskKind::regression && options_.task.labels != 1)
     fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.task.labels);

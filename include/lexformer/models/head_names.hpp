@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, 4> bert_heads{"bert.pooler.", "cla
 inline constexpr std::array<std::string_view, 4> electra_heads{"classifier.", "discriminator_predictions.", "generator_", "qa_outputs."};
 
 inline constexpr std::string_view threshold_key = "lexformer.threshold", calibration_key = "lexformer.calibration",
-                                  records_key = "lexformer.records";
+                                  records_key = "lexformer.records", trained_key = "lexformer.trained_on";
 }  // namespace detail
 
 /// Whether a tensor belongs to a head of this architecture.
@@ -29,7 +29,7 @@ inline bool is_head_tensor(const Architecture& a, std::string_view name) {
 
 /// Whether the text under this key of the metadata tells how the scores of a cross-encoder are read and its texts are made.
 inline bool is_head_metadata(std::string_view key) {
-  return key == detail::threshold_key || key == detail::calibration_key || key == detail::records_key;
+  return key == detail::threshold_key || key == detail::calibration_key || key == detail::records_key || key == detail::trained_key;
 }
 
 }  // namespace lexformer

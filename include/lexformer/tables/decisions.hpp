@@ -150,9 +150,8 @@ LEXFORMER_INLINE ValidationPairs::ValidationPairs(const LabelledPairs& pairs, co
     if (found[i]) {
       numbers.push_back(*found[i]);
       labels.push_back(pairs.labels[i]);
-      const auto chosen = i < pairs.chosen.size() ? pairs.chosen[i] : std::nullopt;
-      sampled.push_back(chosen && is_sample(*chosen) ? 1 : 0);
-      if (chosen && !is_sample(*chosen)) ++selected;
+      sampled.push_back(pairs.is_sampled(i) ? 1 : 0);
+      selected += pairs.is_selected(i) ? 1 : 0;
       evidence.push_back(all.of(*found[i]));
     } else if (pairs.labels[i] == 1) {
       ++lost;
@@ -216,7 +215,7 @@ LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usu
   d.threshold = o.min_precision || o.min_recall ? detail::wanted_threshold(o, *valid, scores) : o.threshold.value_or(usual);
   if (valid->selected > 0)
     tell(cat(valid->name, ": ", valid->selected,
-             " pairs were chosen by their score, so precision and recall on these labels say nothing of "
+             " pairs were chosen by their score or seen in training, so precision and recall on them say nothing of "
              "the candidates"));
   else
     tell(detail::reached(*valid, scores, d.threshold));

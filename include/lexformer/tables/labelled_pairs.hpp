@@ -53,11 +53,14 @@ struct LabelledPairs {
   std::vector<std::pair<std::size_t, std::size_t>> places;  // of the left and the right record
   std::vector<std::int32_t> labels;
   std::vector<std::optional<SuggestBy>> chosen{};  // from the column `chosen`; nothing: unknown
+  std::vector<std::uint8_t> trained{};             // whether the model was trained on the pair; empty: on none
 
   std::size_t matches() const;
-  /// How many of the pairs are known to be a sample, and how many are known not to be one.
-  std::size_t sampled() const;
-  std::size_t selected() const;
+  /// Whether a pair is known to be of a sample that the model has not seen, and whether it is known to be of none.
+  bool is_sampled(std::size_t i) const { return i < chosen.size() && chosen[i] && is_sample(*chosen[i]) && !was_trained(i); }
+  bool is_selected(std::size_t i) const { return was_trained(i) || (i < chosen.size() && chosen[i] && !is_sample(*chosen[i])); }
+  bool was_trained(std::size_t i) const { return i < trained.size() && trained[i] != 0; }
+  std::size_t sampled() const;  // how many of the pairs are
   /// Errors (file): all labels are equal.
   void require_both_labels() const;
 };
@@ -98,11 +101,9 @@ LEXFORMER_INLINE std::size_t LabelledPairs::matches() const {
 }
 
 LEXFORMER_INLINE std::size_t LabelledPairs::sampled() const {
-  return static_cast<std::size_t>(std::count_if(chosen.begin(), chosen.end(), [](const auto& b) { return b && is_sample(*b); }));
-}
-
-LEXFORMER_INLINE std::size_t LabelledPairs::selected() const {
-  return static_cast<std::size_t>(std::count_if(chosen.begin(), chosen.end(), [](const auto& b) { return b && !is_sample(*b); }));
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) count += is_sampled(i) ? 1 : 0;
+  return count;
 }
 
 LEXFORMER_INLINE void LabelledPairs::require_both_labels() const {
