@@ -174,7 +174,7 @@ TEST_CASE("nested columns of .jsonl are refused if a text is made of them") {
                     "a.jsonl: line 2: 'extra' is array, expected a text, a number, true, false or null; `columns` names");
 }
 
-TEST_CASE("normalize_number: separators of thousands and zeros of a fraction, nothing else") {
+TEST_CASE("normalize_number: separators of thousands, zeros of a fraction and exponents, nothing else") {
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{{"1,299.00", "1299"},
                                                                                  {"$1,299.50,", "$1299.5,"},
                                                                                  {"12,345,678", "12345678"},
@@ -194,6 +194,24 @@ TEST_CASE("normalize_number: separators of thousands and zeros of a fraction, no
                                                                                   "5.00",
                                                                                   "\xE2\x82\xAC"
                                                                                   "5"},
+                                                                                 {"1.799E2", "179.9"},
+                                                                                 {"$1.50e+03,", "$1500,"},
+                                                                                 {"1.0E15", "1000000000000000"},
+                                                                                 {"1.234E-02", "0.01234"},
+                                                                                 {"12.34E-15", "0.00000000000001234"},
+                                                                                 {"0.5E1", "5"},
+                                                                                 {"0.0E5", "0"},
+                                                                                 {"1E+05", "100000"},
+                                                                                 {"1,299.5E1", "12995"},
+                                                                                 {"12E4", "12E4"},
+                                                                                 {"1E-3", "1E-3"},
+                                                                                 {"1.E4", "1.E4"},
+                                                                                 {"1.5E16", "1.5E16"},
+                                                                                 {"1.5E-99999999999", "1.5E-99999999999"},
+                                                                                 {"1.5E+-2", "1.5E+-2"},
+                                                                                 {"1.5EE2", "1.5EE2"},
+                                                                                 {"1.5E2.0", "1.5E2.0"},
+                                                                                 {"E5", "E5"},
                                                                                  {"tv", "tv"},
                                                                                  {"", ""}})
     CHECK(normalize_number(from) == to);

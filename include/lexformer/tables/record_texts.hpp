@@ -54,9 +54,9 @@ void keep_record_texts(const IdTexts* records, std::map<std::string, std::string
 /// Parses "name" or "left=right". Names in double quotes may hold an equals sign (unquoted_name()).
 RecordColumn parse_record_column(std::string_view given);
 
-/// A word that is a number, possibly after a currency sign or a bracket and before punctuation, without separators of thousands and
-/// trailing zeros of its fraction: 1,299.00 -> 1299, $5.50, -> $5.5,. Other words are returned unchanged, also numbers with a comma for the
-/// point.
+/// A word that is a number, possibly after a currency sign or a bracket and before punctuation, without separators of thousands, trailing
+/// zeros of its fraction and exponent: 1,299.00 -> 1299, $5.50, -> $5.5,, 1.799E2 -> 179.9. An exponent has a sign + or a point before it,
+/// since 12E4 may be a model number, and is from -15 to 15. Other words are returned unchanged, also numbers with a comma for the point.
 std::string normalize_number(std::string_view word);
 
 /// The options for two tables with all columns named. Errors: a column is not in its table; a column is named twice; without
@@ -104,6 +104,8 @@ class RecordPairs final : public IdTexts {
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "lexformer/io/config.hpp"
@@ -168,6 +170,30 @@ LEXFORMER_INLINE RecordTextOptions parse_record_text_options(const Json& json, c
   return options;
 }
 
+namespace detail {
+/// The digits with the point before digits[point], times 10^exponent, without trailing zeros of the fraction. exponent: as "E2" or "e-03",
+/// or empty. Returns an empty text if normalize_number() does not read such an exponent.
+LEXFORMER_INLINE std::string decimal(std::string digits, std::size_t point, std::string_view exponent) {
+  if (!exponent.empty()) {
+    const bool plus = exponent.starts_with("E+") || exponent.starts_with("e+");
+    int shift = 0;
+    const char* const last = exponent.data() + exponent.size();
+    const auto got = std::from_chars(exponent.data() + (plus ? 2 : 1), last, shift);
+    const bool clear = plus ? shift >= 0 : point < digits.size();
+    if (got.ec != std::errc() || got.ptr != last || shift < -15 || shift > 15 || !clear) return "";
+    digits.insert(0, 15, '0');
+    point = static_cast<std::size_t>(static_cast<int>(point) + 15 + shift);
+    if (point > digits.size()) digits.append(point - digits.size(), '0');
+    const std::size_t zeros = std::min(digits.find_first_not_of('0'), point - 1);  // one digit before the point stays
+    digits.erase(0, zeros);
+    point -= zeros;
+  }
+  digits.erase(std::max(point, digits.find_last_not_of('0') + 1));  // npos + 1 is 0
+  if (point < digits.size()) digits.insert(point, 1, '.');
+  return digits;
+}
+}  // namespace detail
+
 LEXFORMER_INLINE std::string normalize_number(std::string_view word) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto first = static_cast<std::size_t>(std::find_if(word.begin(), word.end(), is_digit) - word.begin());
@@ -184,8 +210,9 @@ LEXFORMER_INLINE std::string normalize_number(std::string_view word) {
   };
   if (!plain(word.substr(0, first)) || !plain(word.substr(end))) return std::string(word);
   const std::string_view number = word.substr(first, end - first);
-  const std::size_t point = std::min(number.find('.'), number.size());
-  const std::string_view whole = number.substr(0, point), fraction = number.substr(std::min(point + 1, number.size()));
+  const std::size_t e = std::min(number.find_first_of("eE"), number.size());
+  const std::size_t point = std::min(number.find('.'), e);
+  const std::string_view whole = number.substr(0, point), fraction = number.substr(std::min(point + 1, e), e - std::min(point + 1, e));
   std::string digits;
   const std::size_t commas = static_cast<std::size_t>(std::count(whole.begin(), whole.end(), ','));
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -194,8 +221,8 @@ LEXFORMER_INLINE std::string normalize_number(std::string_view word) {
     if (is_digit(whole[i])) digits += whole[i];
   }
   if (!std::all_of(fraction.begin(), fraction.end(), is_digit)) return std::string(word);
-  const std::size_t kept = fraction.find_last_not_of('0') + 1;  // npos + 1 is 0
-  return cat(word.substr(0, first), digits, kept > 0 ? "." : "", fraction.substr(0, kept), word.substr(end));
+  const std::string value = detail::decimal(cat(digits, fraction), digits.size(), number.substr(e));
+  return value.empty() ? std::string(word) : cat(word.substr(0, first), value, word.substr(end));
 }
 
 LEXFORMER_INLINE RecordTextOptions resolve_columns(RecordTextOptions options, const RecordTable& left, const RecordTable& right) {
