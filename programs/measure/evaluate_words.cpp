@@ -177,7 +177,8 @@ class EvaluateWords final : public program::Command {
     program::visit_delimiter(v, delimiter_);
     v.find("delimiter")->needs("clusters");
     v.inputs("misspellings", misspellings_,
-             "files of lines `misspelling correct`, separated by a tab, or of lines `$correct`, each followed by its misspellings; need "
+             "files of lines `misspelling correct`, separated by a tab, perhaps with a count behind them, or of lines `$correct`, each "
+             "followed by its misspellings; need "
              "--imputer")
         .only_if(!vectors_.empty() && !imputer_.empty(),
                  "needs --vectors, the known words, and --imputer, which makes the vectors of misspellings");

@@ -194,6 +194,7 @@ class EvaluateWords(unittest.TestCase):
         self.refused(2, "--misspellings: needs --vectors", "--love", self.love, "--love-only", "--misspellings", self.pairs)
         self.refused(2, "would be overwritten", *given, "--love", self.love, "--misspellings", self.pairs, "--output", self.pairs)
         self.refused(3, "bad.dat: line 2: expected a misspelling and a count", *given, "--love", self.love, "--misspellings", self.write("bad.dat", "$a\na b c\n"))
+        self.refused(3, "five.tsv: line 1: expected a misspelling, the correct word", *given, "--love", self.love, "--misspellings", self.write("five.tsv", "id\tword\tmisspelling\tcount\tsource\n"))
         self.refused(2, "no table format", *given, "--clusters", self.write("c.xml", "x"))
         write_love(self.folder / "wide.lxf", size=4)
         self.refused(2, f"makes vectors of 4 numbers, but those of {self.vectors} have 2", *given, "--love", self.folder / "wide.lxf", "--similarity", self.pairs)

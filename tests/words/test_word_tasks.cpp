@@ -95,7 +95,10 @@ TEST_CASE("misspellings: columns, and blocks of a correct word with its misspell
   wrong("", "f: has no misspellings");
   wrong("$word\n", "f: has no misspellings");
   wrong("$?\nanetes 1\n", "f: has no misspellings");
-  wrong("recieve receive\n", "f: line 1: expected a misspelling and the correct word, separated by a tab; found 1 column");
+  wrong("recieve receive\n", "f: line 1: expected a misspelling, the correct word and perhaps a count, separated by tabs; found 1 column");
+  wrong("a\tb\n1\trecieve\treceive\t3\tx\n",
+        "f: line 2: expected a misspelling, the correct word and perhaps a count, separated by tabs; found 5 columns");
+  wrong("1\trecieve\treceive\n", "separated by tabs; found 3 columns, the third is 'receive'");
   wrong("a\tb\n\tb\n", "f: line 2: a word is empty");
   wrong("a\tb\nc\t\n", "f: line 2: a word is empty");
   wrong("a\tb\n\nc\td\n", "f: line 2: expected a misspelling");

@@ -44,10 +44,10 @@ struct Misspelling {
   std::string misspelling, correct;
 };
 
-/// Parses lines `misspelling correct`, separated by a tab; more columns may follow. Or, if the first line begins with `$`, the form of
+/// Parses lines `misspelling correct`, separated by a tab; a count may follow. Or, if the first line begins with `$`, the form of
 /// Birkbeck's corpora: a line `$correct`, then its misspellings, one per line, each with a count after a space or without; `_` is a space,
-/// and the misspellings of `$?` are left out: their word is not known. `where` begins error messages. Errors (kind file): a line has too
-/// few columns, more than a misspelling and a count, an empty word, or bytes that are not UTF-8; there are no misspellings.
+/// and the misspellings of `$?` are left out: their word is not known. `where` begins error messages. Errors (kind file): a line has other
+/// columns than these, an empty word, or bytes that are not UTF-8; there are no misspellings.
 std::vector<Misspelling> parse_misspellings(std::string_view text, const std::string& where);
 
 /// Reads a file in this form. Errors: as parse_misspellings; the file cannot be read.
@@ -157,13 +157,16 @@ LEXFORMER_INLINE std::vector<Misspelling> parse_misspellings(std::string_view te
   const bool blocks = text.starts_with('$');
   std::vector<Misspelling> list;
   std::string correct;
+  double count = 0;
   std::size_t number = 0;
   for (const std::string_view line : detail::split_lines(text)) {
     const std::string here = cat(where, ": line ", ++number);
     if (const std::size_t invalid = find_invalid_utf8(line); invalid != line.npos) fail_file(here, "byte ", invalid + 1, " is not UTF-8");
     if (!blocks) {
       const auto columns = detail::split_at(line, '\t');
-      if (columns.size() < 2) fail_file(here, "expected a misspelling and the correct word, separated by a tab; found 1 column");
+      if (columns.size() < 2 || columns.size() > 3 || (columns.size() == 3 && !detail::parse_score(columns[2], count)))
+        fail_file(here, "expected a misspelling, the correct word and perhaps a count, separated by tabs; found ", columns.size(),
+                  columns.size() == 1 ? " column" : " columns", columns.size() == 3 ? cat(", the third is ", in_quotes(columns[2])) : "");
       if (columns[0].empty() || columns[1].empty()) fail_file(here, "a word is empty");
       list.push_back({lower_case(columns[0]), lower_case(columns[1])});
       continue;
@@ -171,7 +174,6 @@ LEXFORMER_INLINE std::vector<Misspelling> parse_misspellings(std::string_view te
     const bool head = line.starts_with('$');
     const auto fields = detail::split_fields(head ? line.substr(1) : line);
     if (fields.empty()) fail_file(here, head ? "a word is empty" : "expected `$` and a word, or a misspelling; found an empty line");
-    double count = 0;
     if (fields.size() > (head ? 1u : 2u) || (fields.size() == 2 && !detail::parse_score(fields[1], count)))
       fail_file(here, "expected ", head ? "`$` and a word" : "a misspelling and a count", ", found ", in_quotes(line));
     std::string word = lower_case(fields[0]);
