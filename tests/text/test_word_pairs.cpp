@@ -53,6 +53,15 @@ TEST_CASE("word_pairs: punctuation around a word does not make it another word, 
   }
 }
 
+TEST_CASE("word_pairs: case does not make a word another word of a model that keeps case") {
+  TokenizerOptions options;
+  options.lowercase = false;
+  const WordPieceTokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}), options);
+  const auto pairs = word_pairs(tokenizer.encode_pair("Bypass \xC3\x84ta Camera", "bypass, \xC3\xA4ta Camra", 64), {}, 5);
+  REQUIRE(pairs.size() == 1);
+  CHECK(pairs[0].left + "~" + pairs[0].right == "Camera~Camra");
+}
+
 TEST_CASE("weighted_word_pairs: equal words, too, by the product of similarity and weight") {
   const WordPieceTokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "##ny"}));
   LexicalOptions options;

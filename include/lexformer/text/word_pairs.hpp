@@ -43,6 +43,7 @@ std::vector<WordPair> weighted_word_pairs(const Encoding& encoding, const Lexica
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <set>
 
 #include "lexformer/text/similarity.hpp"
 #include "lexformer/text/unicode.hpp"
@@ -64,6 +65,20 @@ LEXFORMER_INLINE std::vector<TextWord> distinct_words(const Encoding& encoding, 
   return words;
 }
 
+/// Removes the words that both texts have. Case does not make a word another one.
+LEXFORMER_INLINE void leave_out_common(std::vector<TextWord>& lefts, std::vector<TextWord>& rights) {
+  const auto lower = [](const TextWord& word) {
+    std::u32string text(word.text);
+    for (char32_t& c : text) c = to_lower(c);
+    return text;
+  };
+  std::set<std::u32string> left, right;
+  for (const auto& word : lefts) left.insert(lower(word));
+  for (const auto& word : rights) right.insert(lower(word));
+  std::erase_if(lefts, [&](const TextWord& word) { return right.contains(lower(word)); });
+  std::erase_if(rights, [&](const TextWord& word) { return left.contains(lower(word)); });
+}
+
 /// weight: null for pairs of different words, all with the weight 1.
 LEXFORMER_INLINE std::vector<WordPair> choose_word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most,
                                                          double least,
@@ -73,15 +88,12 @@ LEXFORMER_INLINE std::vector<WordPair> choose_word_pairs(const Encoding& encodin
     double similarity, weight;
   };
   std::vector<Found> found;
-  const auto has = [](const std::vector<TextWord>& words, const TextWord& word) {
-    return std::any_of(words.begin(), words.end(), [&](const TextWord& w) { return w.text == word.text; });
-  };
   for (const bool whole : {false, true}) {
     if (options.words == (whole ? LexicalWords::tokenizer : LexicalWords::whitespace)) continue;
-    const auto lefts = distinct_words(encoding, 0, whole), rights = distinct_words(encoding, 1, whole);
+    auto lefts = distinct_words(encoding, 0, whole), rights = distinct_words(encoding, 1, whole);
+    if (weight == nullptr) leave_out_common(lefts, rights);
     for (const auto& a : lefts)
       for (const auto& b : rights) {
-        if (weight == nullptr && (has(rights, a) || has(lefts, b))) continue;
         if (const double s = a.text == b.text ? 1 : similarity(options.similarity, a.text, b.text); s >= least)
           found.push_back({a, b, s, weight == nullptr ? 1 : (*weight)(a, b)});
       }
