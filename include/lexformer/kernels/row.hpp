@@ -46,12 +46,13 @@ class Lanes {
     return of([&](std::size_t l) { return static_cast<std::int32_t>(l) < static_cast<std::int32_t>(n) ? x[l] : rest; });
   }
   /// The sum. A product in x is rounded first: fused with the sum here, but not in another function, it would give other bits there.
-  [[gnu::always_inline]] void add(Lanes x) {
+  [[gnu::always_inline]] void add(const Lanes& x) {
     for (std::size_t p = 0; p < parts; ++p) {
+      Part part = x.part_[p];
 #if defined(__AVX__)
-      __asm__("" : "+x"(x.part_[p]));
+      __asm__("" : "+x"(part));
 #endif
-      part_[p] += x.part_[p];
+      part_[p] += part;
     }
   }
   /// The maximum; may ignore NaN.
