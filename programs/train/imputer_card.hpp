@@ -25,7 +25,7 @@ inline std::string imputer_card(const ImputerTrainOptions& o, const ImputerTexts
   card << "# " << texts.name << ": vectors of " << size << " numbers for any word\n\n"
        << texts.about << results["parameters"] << " parameters, trained with lexformer " << LEXFORMER_VERSION << ", seed "
        << o.settings.seed << ".\n\n"
-       << "```sh\necho mispelling | lexformer impute --model model.lxf\n```\n\n## Data\n\nTargets `" << o.targets << "`: " << texts.data
+       << "```sh\necho photovoltaic | lexformer impute --model model.lxf\n```\n\n## Data\n\nTargets `" << o.targets << "`: " << texts.data
        << " To redistribute this model, comply with the licence of the targets.\n\n"
        << "## Results\n\n| | |\n| --- | --- |\n| training loss, mean of the run | " << rounded("train_loss") << " |\n";
   for (const auto& [key, name] : {std::pair{"eval_cosine", "cosine to the target"},

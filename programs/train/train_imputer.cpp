@@ -97,7 +97,7 @@ void write_edit_distance(const Options& o) {
   program::StringWriter card;
   card << "# Edit distance: vectors of " << known.dimension() << " numbers for any word\n\nThe vector of the known word with the smallest "
        << "edit distance, the first of equally near ones. " << known.size() << " known words; nothing is trained. Written by lexformer "
-       << LEXFORMER_VERSION << ".\n\n```sh\necho mispelling | lexformer impute --model model.lxf\n```\n\nTargets `" << o.targets
+       << LEXFORMER_VERSION << ".\n\n```sh\necho photovoltaic | lexformer impute --model model.lxf\n```\n\nTargets `" << o.targets
        << "`. To redistribute this model, comply with their licence.\n"
        << program::how_it_was_made(o.command);
   lx::Json results = lx::Json::object();

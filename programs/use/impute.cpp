@@ -115,6 +115,7 @@ class Impute final : public program::Command {
 const program::Registered<Impute> command{
     "impute", program::Group::use, "vectors of any words, or their nearest known words",
     "Imputes vectors for the words on standard input, one per line, and writes them as text in the form of word2vec or as .npy; with "
-    "--nearest: the known words that are most similar, as lines of word, rank, neighbour, cosine."};
+    "--nearest: the known words with the most similar vectors, as lines of word, rank, neighbour, cosine. These do not correct spelling: "
+    "edit distance finds the word of a misspelling more often."};
 
 }  // namespace
