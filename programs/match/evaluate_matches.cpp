@@ -162,6 +162,6 @@ class EvaluateMatches final : public program::Command {
 const program::Registered<EvaluateMatches> registered{
     "evaluate_matches", program::Group::match, "precision, recall and F1 of matches on labelled pairs",
     "Precision, recall and F1 of the matches that match or assign wrote, on labelled pairs of ids. A labelled pair that the files do not "
-    "have is not a match. The parts of a run in shards are given together."};
+    "have is not a match; the column absent counts the matches among them. The parts of a run in shards are given together."};
 
 }  // namespace
