@@ -28,6 +28,7 @@ class Match final : public program::Command {
     if (!o_.decision.validation.empty())
       labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()), o_.decision.skip_labels);
     if (labelled && model != nullptr) mark_trained(*labelled, *records, *model);
+    if (labelled && o_.records.columns().empty()) warn_of_telling_columns(*labelled, *records);
     settings.candidates = o_.candidates.load();
     lx::Progress progress(std::cerr, program::progress_options(o_.quiet ? lx::ProgressMode::none : lx::ProgressMode::automatic, 10));
     const lx::MatchStream stream(
@@ -49,6 +50,13 @@ class Match final : public program::Command {
     for (const auto& [left, right] : labelled.places) examples.push_back({records.left_texts()[left], records.right_texts()[right]});
     labelled.trained = lx::are_trained(examples, model.metadata, o_.model);
     program::warn_of_trained(labelled.trained, labelled.name, o_.model, "pairs");
+  }
+  /// Also with --quiet, since the result may be worthless on other pairs.
+  static void warn_of_telling_columns(const lx::LabelledPairs& labelled, const lx::RecordPairs& records) {
+    for (const auto& name : lx::telling_columns(labelled, records))
+      std::cerr << "warning: the column " << lx::in_quotes(name) << " agrees on all " << labelled.matches()
+                << " labelled matches and on none of the " << labelled.labels.size() - labelled.matches()
+                << " other pairs; if it holds the answer, as the number of a cluster, leave it out by --columns\n";
   }
   void note(lx::Progress& progress, const std::string& text) const {
     if (!o_.quiet) progress.note(text);

@@ -78,6 +78,11 @@ LabelledPairs read_labelled_pairs(const std::vector<std::string>& files, const s
                                   const std::vector<std::string>& label_names = {"0", "1"},
                                   const std::vector<std::string>& skip_labels = {});
 
+/// The compared columns, by their left names, that tell the labels: both values are equal and not empty in every labelled match and in no
+/// other labelled pair. Such a column may hold the answer, as the number of a cluster. Empty with fewer than ten matches or ten other
+/// pairs, and if there is one column.
+std::vector<std::string> telling_columns(const LabelledPairs& pairs, const RecordPairs& records);
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -140,6 +145,26 @@ LEXFORMER_INLINE LabelledPairs read_labelled_pairs(const std::vector<std::string
     }
   }
   return out;
+}
+
+LEXFORMER_INLINE std::vector<std::string> telling_columns(const LabelledPairs& pairs, const RecordPairs& records) {
+  std::vector<std::string> found;
+  const auto& columns = records.options().columns;
+  if (columns.size() < 2 || std::min(pairs.matches(), pairs.labels.size() - pairs.matches()) < 10) return found;
+  const auto place = [](const RecordTable& table, const std::string& name) {
+    return static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), name) - table.columns.begin());
+  };
+  for (const RecordColumn& column : columns) {
+    const std::size_t left = place(records.left(), column.left), right = place(records.right(), column.right);
+    bool tells = true;
+    for (std::size_t i = 0; i < pairs.labels.size() && tells; ++i) {
+      const auto& a = records.left().records[pairs.places[i].first].values[left];
+      const auto& b = records.right().records[pairs.places[i].second].values[right];
+      tells = (!a.empty() && a == b) == (pairs.labels[i] == 1);
+    }
+    if (tells) found.push_back(column.left);
+  }
+  return found;
 }
 
 }  // namespace lexformer
