@@ -31,7 +31,7 @@ struct DecisionOptions {
   std::optional<Calibration> calibration{};            // without labelled pairs
   CalibrationKind calibrate = CalibrationKind::platt;  // with labelled pairs: the kind that is fitted
   bool cascade = true;                                 // with labelled pairs and a model: clear pairs are decided without it
-  bool model_alone = false;                            // with labelled pairs: the model's score and threshold decide, without evidence
+  bool model_alone = false;  // with labelled pairs: the model's score and threshold decide, without evidence and cascade
 };
 
 /// What is known of a pair after it was decided.
@@ -107,6 +107,7 @@ std::optional<Cascade> choose_cascade(const ValidationPairs& valid, const Eviden
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <cmath>
 #include <iomanip>
 
 #include "lexformer/core/error.hpp"
@@ -178,11 +179,17 @@ LEXFORMER_INLINE double wanted_threshold(const DecisionOptions& o, const Validat
   return *threshold_for_recall(scores, pairs.labels, *o.min_recall * all / here);
 }
 
-/// "F: 97.9 % precision and 91.3 % recall at threshold 0.55".
-LEXFORMER_INLINE std::string reached(const ValidationPairs& pairs, std::span<const double> scores, double threshold) {
+/// The decisions on the labelled pairs. A match that is not a candidate is missed.
+LEXFORMER_INLINE BinaryCounts counts_at(const ValidationPairs& pairs, std::span<const double> scores, double threshold) {
   BinaryCounts c;
   for (std::size_t i = 0; i < scores.size(); ++i) c.add(is_match(scores[i], threshold), pairs.labels[i] == 1);
   c.false_negative += pairs.lost;
+  return c;
+}
+
+/// "F: 97.9 % precision and 91.3 % recall at threshold 0.55".
+LEXFORMER_INLINE std::string reached(const ValidationPairs& pairs, std::span<const double> scores, double threshold) {
+  const BinaryCounts c = counts_at(pairs, scores, threshold);
   return cat(pairs.name, ": ", percent(c.precision()), " precision and ", percent(c.recall()), " recall at threshold ", threshold);
 }
 
@@ -200,12 +207,18 @@ LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usu
   if (valid->matches() < few_matches)
     tell(cat(valid->name, ": only ", valid->matches(), valid->matches() == 1 ? " match" : " matches",
              " among the candidates: threshold and probabilities are rough; label more, a hundred matches if possible"));
+  if (valid->lost > 0)
+    tell(cat(valid->name, ": ", valid->lost, " of ", valid->matches() + valid->lost, " labelled matches ",
+             valid->lost == 1 ? "is not a candidate; recall and F1 count it as missed"
+                              : "are not candidates; recall and F1 count them as missed"));
   auto scores = valid->scores;
   if (combine) {
     d.combined = fit_combined_score(odds, valid->scores, valid->evidence, valid->labels);
     // Thresholds and calibration are chosen by scores as they are to be expected on new pairs.
     scores = cross_fitted_scores(odds, valid->scores, valid->evidence, valid->labels);
-    const auto best_f1 = [&](std::span<const double> of) { return percent(best_f1_threshold(of, valid->labels).f1); };
+    const auto best_f1 = [&](std::span<const double> of) {
+      return percent(detail::counts_at(*valid, of, best_f1_threshold(of, valid->labels).threshold).f1());
+    };
     tell(cat(valid->name, ": best F1 ", best_f1(scores), " with the evidence of the candidate search (cross-fitted), ",
              best_f1(valid->scores), " by the model alone"));
   }
@@ -270,7 +283,7 @@ LEXFORMER_INLINE std::optional<Cascade> choose_cascade(const ValidationPairs& va
   // With m matches and none of them lost, 3 / m bounds the recall that is lost on new pairs: below 30 that says next to nothing.
   if (valid.matches() < few_matches) {
     tell(cat("no cascade: it needs ", few_matches, " validation matches, which bound the recall that it may lose; there ",
-             valid.matches() == 1 ? "is 1" : cat("are ", valid.matches())));
+             valid.matches() == 1 ? "is 1" : cat("are ", valid.matches()), ", so the model scores all ", evidence.size(), " candidates"));
     return std::nullopt;
   }
   std::vector<std::uint8_t> found;
@@ -284,13 +297,11 @@ LEXFORMER_INLINE std::optional<Cascade> choose_cascade(const ValidationPairs& va
   std::size_t decided = 0;
   for (std::size_t i = 0; i < evidence.size(); ++i)
     if (cascade.decide(evidence.of(i))) ++decided;
-  const auto points = [](double share) {
-    const std::string text = cat(std::fixed, std::setprecision(1), 100 * share + 0.0);
-    return text == "-0.0" ? "0.0" : text;
-  };
+  const auto points = [](double share) { return cat(std::fixed, std::setprecision(1), 100 * std::abs(share)); };
+  const auto change = [&](double lost) { return cat(lost > -0.0005 ? "falls by " : "rises by ", points(lost)); };
   tell(cat("cascade: decides ", percent(static_cast<double>(decided) / static_cast<double>(evidence.size())), " of the candidates; of ",
-           found.size(), " validation pairs with ", valid.matches(), " matches ", percent(on_valid.decided_share()),
-           ", where recall falls by ", points(on_valid.lost_recall()), " and precision by ", points(on_valid.lost_precision()), " points",
+           found.size(), " validation pairs with ", valid.matches(), " matches ", percent(on_valid.decided_share()), ", where recall ",
+           change(on_valid.lost_recall()), " and precision ", change(on_valid.lost_precision()), " points",
            on_valid.found < on_valid.model_found
                ? ""
                : cat("; on new pairs recall may fall by up to ", points(3 / static_cast<double>(valid.matches())), " (95 % confidence)")));

@@ -205,7 +205,7 @@ LEXFORMER_INLINE MatchStream::MatchStream(const RecordPairs& records, const Scor
   decisions_ = curve && (labelled == nullptr || valid->sampled() > 0)
                    ? decide_by_curve(decision, *curve, labelled, evidence_, hooks.note)
                    : choose_decisions(decision, usual, labelled, combine, odds, hooks.note);
-  if (validation && model != nullptr && decision.cascade)
+  if (validation && model != nullptr && decision.cascade && !decision.model_alone)
     decisions_.cascade = choose_cascade(*validation, evidence_, decisions_, hooks.note);
   evidence_.keep_if([&](const Candidate& c) { return options.shard.has(records.left().records[c.left].id); });
   const auto& candidates = evidence_.candidates;
