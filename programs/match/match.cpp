@@ -82,7 +82,7 @@ class Match final : public program::Command {
         const auto row = stream.row(next++);
         if (quality != nullptr) quality->add(row);
         matches += writer.write(text, row);
-        progress.update(lines.scored(stream.pairs_before(next), next));
+        if (!o_.model.empty()) progress.update(lines.scored(stream.pairs_before(next), next));  // else they have their scores
       } while (next < rows && program::interrupted == 0 && stream.pairs_before(next) - first < chunk);
       file.append(text.str(), next);
       if (program::interrupted != 0 && next < rows) return lines.interrupted(progress, next, o_.out);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Tables of records: pairs of ids in train_matcher, score_pairs, evaluate and report; candidates; match. Needs the built programs
 (LEXFORMER_BIN) and Python's standard library."""
+import contextlib
 import csv
 import json
+import os
 import random
 import shutil
 import signal
@@ -288,6 +290,28 @@ class Match(Refusals, unittest.TestCase):
             self.match(self.folder / "m4.csv", "--threads", threads)
             self.assertEqual((self.folder / "m4.csv").read_bytes(), out.read_bytes())
 
+    def on_a_terminal(self, *arguments):
+        """What a command writes to standard error if that is a terminal."""
+        reader, writer = os.openpty()
+        self.addCleanup(os.close, reader)
+        try:
+            done = program(*arguments, stderr=writer)
+        finally:
+            os.close(writer)
+        said = b""
+        with contextlib.suppress(OSError):  # the end, on Linux
+            while part := os.read(reader, 65536):
+                said += part
+        self.assertEqual(done.returncode, 0, said)
+        return said.decode()
+
+    def test_the_line_of_scores_is_shown_with_a_model_alone(self):
+        options = ("match", self.a, self.b, "--id", "id=key", "--out", self.folder / "terminal.csv")
+        said = self.on_a_terminal(*options, "--columns", "name=title,price")
+        self.assertIn(" matches at threshold 0.5", said)
+        self.assertNotIn("pairs/s", said)
+        self.assertIn("pairs/s", self.on_a_terminal(*options, "--model", self.trained))
+
     def test_without_a_model(self):
         options = (self.a, self.b, "--id", "id=key", "--columns", "name=title,price")
         self.ok("candidates", *options, "--top", 4, "--out", self.folder / "c.csv")
@@ -313,7 +337,9 @@ class Match(Refusals, unittest.TestCase):
         write(few, ("ltable_id", "rtable_id", "label"), [(f"a{i}", f"b{i}", 1) for i in range(7)] + [(*pair, int(k < 3)) for k, pair in enumerate(
             [(f"a{i}", f"b{j}") for i in range(8) for j in range(60) if (f"a{i}", f"b{j}") not in cosines and i != j][:3] + [p for p in cosines if p[0][1:] != p[1][1:]][:10])])
         lost = ("match", *options, "--candidates", 4, "--validation", few, "--out", self.folder / "v2.csv")
-        self.assertIn(": 100.0 % precision and 70.0 % recall at threshold", self.ok(*lost).stderr)
+        said = self.ok(*lost).stderr
+        self.assertIn(": 100.0 % precision and 70.0 % recall at threshold", said)
+        self.assertIn("few.csv: 3 of 10 labelled matches are not candidates; recall and F1 count them as missed\n", said)
         self.assertIn(" 70.0 % recall at threshold", self.ok(*lost, "--min-recall", 0.65).stderr)
         self.refused(3, program(*lost, "--min-recall", 0.75, "--quiet"), "few.csv: only 70.0 % of the matches are candidates; more candidates of a record find more of them")
         write(few, ("ltable_id", "rtable_id", "label"), [(f"a{i}", f"b{i}", 1) for i in range(7)] + [(*next((f"a{i}", f"b{j}") for i in range(8) for j in range(60) if (f"a{i}", f"b{j}") not in cosines), 0)])
