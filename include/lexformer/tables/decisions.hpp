@@ -152,7 +152,7 @@ LEXFORMER_INLINE ValidationPairs::ValidationPairs(const LabelledPairs& pairs, co
       numbers.push_back(*found[i]);
       labels.push_back(pairs.labels[i]);
       sampled.push_back(pairs.is_sampled(i) ? 1 : 0);
-      selected += pairs.is_selected(i) ? 1 : 0;
+      selected += std::size_t{pairs.is_selected(i)};
       evidence.push_back(all.of(*found[i]));
     } else if (pairs.labels[i] == 1) {
       ++lost;
@@ -193,6 +193,14 @@ LEXFORMER_INLINE std::string reached(const ValidationPairs& pairs, std::span<con
   return cat(pairs.name, ": ", percent(c.precision()), " precision and ", percent(c.recall()), " recall at threshold ", threshold);
 }
 
+/// Tells how many labelled matches the search has lost; effect: what follows, before "it as missed".
+inline void tell_lost(const ValidationPairs& valid, const char* effect, const Note& note) {
+  if (valid.lost > 0)
+    tell(note,
+         cat(valid.name, ": ", valid.lost, " of ", valid.matches() + valid.lost, " labelled matches ",
+             valid.lost == 1 ? "is not a candidate" : "are not candidates", effect, valid.lost == 1 ? "it as missed" : "them as missed"));
+}
+
 }  // namespace detail
 
 LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usual, const ValidationPairs* valid, bool combine, bool odds,
@@ -207,10 +215,8 @@ LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usu
   if (valid->matches() < few_matches)
     tell(cat(valid->name, ": only ", valid->matches(), valid->matches() == 1 ? " match" : " matches",
              " among the candidates: threshold and probabilities are rough; label more, a hundred matches if possible"));
-  if (valid->lost > 0)
-    tell(cat(valid->name, ": ", valid->lost, " of ", valid->matches() + valid->lost, " labelled matches ",
-             valid->lost == 1 ? "is not a candidate; recall and F1 count it as missed"
-                              : "are not candidates; recall and F1 count them as missed"));
+  detail::tell_lost(*valid, "; recall and F1 count ", note);
+  const bool judges = valid->selected == 0;
   auto scores = valid->scores;
   if (combine) {
     d.combined = fit_combined_score(odds, valid->scores, valid->evidence, valid->labels);
@@ -219,14 +225,15 @@ LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usu
     const auto best_f1 = [&](std::span<const double> of) {
       return percent(detail::counts_at(*valid, of, best_f1_threshold(of, valid->labels).threshold).f1());
     };
-    tell(cat(valid->name, ": best F1 ", best_f1(scores), " with the evidence of the candidate search (cross-fitted), ",
-             best_f1(valid->scores), " by the model alone"));
+    if (judges)
+      tell(cat(valid->name, ": best F1 ", best_f1(scores), " with the evidence of the candidate search (cross-fitted), ",
+               best_f1(valid->scores), " by the model alone"));
   }
   if (!o.model_alone) usual = best_f1_threshold(scores, valid->labels).threshold;
   d.calibration = fit_calibration(o.calibrate, scores, valid->labels);
-  tell(calibration_summary(o.calibrate, valid->name, scores, valid->labels));
+  if (judges) tell(calibration_summary(o.calibrate, valid->name, scores, valid->labels));
   d.threshold = o.min_precision || o.min_recall ? detail::wanted_threshold(o, *valid, scores) : o.threshold.value_or(usual);
-  if (valid->selected > 0)
+  if (!judges)
     tell(cat(valid->name, ": ", valid->selected,
              " pairs were chosen by their score or seen in training, so precision and recall on them say nothing of "
              "the candidates"));
@@ -243,12 +250,11 @@ LEXFORMER_INLINE Decisions decide_by_curve(const DecisionOptions& o, SimilarityC
     d.curve = curve;
     return d;
   }
+  detail::tell_lost(*valid, "; the estimate of recall does not count ", note);
   MatchQuality quality;
-  std::size_t used = 0;
   for (std::size_t i = 0; i < valid->labels.size(); ++i) {
     if (valid->sampled[i] == 0) continue;
     quality.add_label(curve(evidence.similarity(valid->numbers[i])), false, valid->labels[i] == 1);
-    ++used;
   }
   const auto weights = quality.weights();
   std::copy(weights.begin(), weights.end(), curve.labelled.begin());
@@ -268,8 +274,8 @@ LEXFORMER_INLINE Decisions decide_by_curve(const DecisionOptions& o, SimilarityC
   } else {
     d.threshold = o.threshold.value_or(expected_f1_threshold(scores, probabilities));
   }
-  detail::tell(
-      note, cat(valid->name, ": threshold ", d.threshold, ", by ", used, " labels of a sample and all ", evidence.size(), " candidates"));
+  detail::tell(note, cat(valid->name, ": threshold ", d.threshold, ", by ", quality.labels(), " labels of a sample and all ",
+                         evidence.size(), " candidates"));
   return d;
 }
 

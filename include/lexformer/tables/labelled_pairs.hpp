@@ -107,7 +107,7 @@ LEXFORMER_INLINE std::size_t LabelledPairs::matches() const {
 
 LEXFORMER_INLINE std::size_t LabelledPairs::sampled() const {
   std::size_t count = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) count += is_sampled(i) ? 1 : 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) count += std::size_t{is_sampled(i)};
   return count;
 }
 
