@@ -10,6 +10,7 @@
 #include "lexformer/tables/assignment.hpp"
 #include "lexformer/tables/blocking.hpp"
 #include "lexformer/tables/cascade.hpp"
+#include "lexformer/tables/column_weights.hpp"
 #include "lexformer/tables/combined_score.hpp"
 #include "lexformer/tables/decisions.hpp"
 #include "lexformer/tables/evidence.hpp"

@@ -45,9 +45,10 @@ class CandidateFlags {
   }
   lx::CandidateSource source() const { return options_.source; }
 
-  /// The options, with the encoder.
-  lx::CandidateOptions load() const {
+  /// The options, with the encoder. weigh_columns: no columns are named.
+  lx::CandidateOptions load(bool weigh_columns) const {
     lx::CandidateOptions options = options_;
+    options.weigh_columns = weigh_columns;
     if (encoder_.empty()) return options;
     const auto model = std::make_shared<lx::SentenceEncoder<float>>(lx::SentenceEncoder<float>::load(encoder_));
     if (precision_ == EncoderPrecision::int8 && !model->quantized()) model->quantize();

@@ -2,6 +2,7 @@
 // Finds the pairs of records of two tables, or of one, that are worth scoring, and says how many matches are among them.
 #include <iomanip>
 #include <lexformer/data/row_writer.hpp>
+#include <lexformer/tables/column_weights.hpp>
 #include <lexformer/tables/labelled_pairs.hpp>
 
 #include "cli/typo_flags.hpp"
@@ -63,13 +64,23 @@ class FindCandidates final : public program::Command {
       for (std::size_t i = 0; i < labelled.labels.size(); ++i)
         if (labelled.labels[i] == 1) matches.push_back(labelled.places[i]);
     }
-    auto [left, right] = lx::search_texts(*records);
-    if (share_ > 0) {
-      typos_.word_share = share_;
+    auto options = candidates_.load(flags_.columns().empty());
+    typos_.word_share = share_;
+    std::vector<lx::SearchColumn> columns;
+    if (options.weighs_columns()) columns = lx::search_columns(*records);
+    for (std::uint32_t c = 0; share_ > 0 && c < columns.size(); ++c) {
+      columns[c].left = with_typos(std::move(columns[c].left), typos_, seed_, 2 * c);
+      columns[c].right = with_typos(std::move(columns[c].right), typos_, seed_, 2 * c + 1);
+    }
+    options.columns = lx::weigh_columns(columns, records->one_table(), options.ngram);
+    const bool weighed = !options.columns.columns.empty();
+    if (weighed) std::cerr << lx::describe_weights(columns, options.columns) << '\n';
+    auto [left, right] =
+        weighed ? std::pair(lx::join_columns(columns, false), lx::join_columns(columns, true)) : lx::search_texts(*records);
+    if (share_ > 0 && !weighed) {
       left = with_typos(std::move(left), typos_, seed_, 0);
       right = with_typos(std::move(right), typos_, seed_, 1);
     }
-    const auto options = candidates_.load();
     const lx::RecordSearch search(left, right, records->one_table(), options);
     if (!ids_.empty()) {
       const std::size_t a = records->left_place(ids_[0], "--explain"), b = records->right_place(ids_[1], "--explain");

@@ -29,7 +29,7 @@ class Match final : public program::Command {
       labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()), o_.decision.skip_labels);
     if (labelled && model != nullptr) mark_trained(*labelled, *records, *model);
     if (labelled && o_.records.columns().empty()) warn_of_telling_columns(*labelled, *records);
-    settings.candidates = o_.candidates.load();
+    settings.candidates = o_.candidates.load(o_.records.columns().empty());
     lx::Progress progress(std::cerr, program::progress_options(o_.quiet ? lx::ProgressMode::none : lx::ProgressMode::automatic, 10));
     const lx::MatchStream stream(
         *records, model.get(), labelled ? &*labelled : nullptr, settings,

@@ -30,6 +30,8 @@ struct BlockingOptions {
   Blocking blocking = Blocking::ngrams;
   std::size_t n = 3;     // characters of an n-gram
   std::size_t top = 10;  // candidates of each text, from either list
+  /// The columns of the texts; empty: a text is a whole. Only read by the constructor of CandidateSearch.
+  TextColumns columns{};
   /// Called now and then, by one thread at a time, with the part of the work that is done.
   std::function<void(double done)> progress{};
 };
@@ -182,7 +184,9 @@ LEXFORMER_INLINE CandidateSearch::CandidateSearch(std::span<const std::string> l
   options_.top = std::min(options_.top, std::max({left.size(), right.size(), std::size_t{1}}));  // no text has more partners
   if (both || options_.blocking == Blocking::ngrams) kinds_.push_back({options_.n});
   if (both || options_.blocking == Blocking::tokens) kinds_.push_back({0});
-  for (const TextFeatures& kind : kinds_) vectors_.emplace_back(left_, one_list_ ? std::span<const std::string>() : right_, kind);
+  if (options_.columns.columns.empty()) options_.columns.columns = {{left_, one_list_ ? std::span<const std::string>() : right_}};
+  for (const TextFeatures& kind : kinds_) vectors_.emplace_back(options_.columns, kind);
+  options_.columns = {};
 }
 
 LEXFORMER_INLINE std::vector<Candidate> merge_candidates(std::span<const Candidate> a, std::span<const Candidate> b) {

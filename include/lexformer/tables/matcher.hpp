@@ -21,6 +21,7 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/models/scorer.hpp"
+#include "lexformer/tables/column_weights.hpp"
 #include "lexformer/tables/decisions.hpp"
 #include "lexformer/tables/labelled_pairs.hpp"
 #include "lexformer/tables/record_search.hpp"
@@ -166,7 +167,14 @@ LEXFORMER_INLINE std::vector<Candidate> find_candidates(const RecordPairs& recor
   const std::size_t left = records.left().records.size();
   tell(hooks.note, records.one_table() ? counted(left, "record", "records") : cat(left, " x ", records.right().records.size(), " records"));
   const auto texts = search_texts(records);
-  const RecordSearch search(texts.first, texts.second, records.one_table(), options.candidates, hooks.searching);
+  CandidateOptions candidates = options.candidates;
+  std::vector<SearchColumn> columns;
+  if (candidates.weighs_columns()) {
+    columns = search_columns(records);
+    candidates.columns = weigh_columns(columns, records.one_table(), candidates.ngram);
+    if (!candidates.columns.columns.empty()) tell(hooks.note, describe_weights(columns, candidates.columns));
+  }
+  const RecordSearch search(texts.first, texts.second, records.one_table(), std::move(candidates), hooks.searching);
   auto found = search.find();
   tell(hooks.note, cat(counted(found.size(), "candidate", "candidates"), " of ", counted(search.pairs(), "pair", "pairs")));
   return found;

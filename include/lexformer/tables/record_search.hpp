@@ -31,6 +31,11 @@ struct CandidateOptions {
   CandidateSource source = CandidateSource::ngrams;
   std::size_t top = 10;   // candidates of each record, from either table
   std::size_t ngram = 3;  // characters of an n-gram
+  /// Columns are weighed by the data (weigh_columns()); false: all count alike.
+  bool weigh_columns = true;
+  /// Of RecordSearch: the columns of the texts for ngrams and tokens; empty: a text is a whole.
+  TextColumns columns{};
+  bool weighs_columns() const { return weigh_columns && source != CandidateSource::none && source != CandidateSource::embeddings; }
 
   /// Vectors of texts (texts, size), for embeddings. Called with 1024 texts or fewer at a time.
   std::function<Tensor<float>(std::span<const std::string> texts)> embed{};
@@ -103,7 +108,8 @@ LEXFORMER_INLINE RecordSearch::RecordSearch(std::span<const std::string> left, s
   const bool embeddings = options_.source == CandidateSource::embeddings;
   if (embeddings && !options_.embed) fail_usage("blocking", "embeddings needs an encoder");
   if (!embeddings) {
-    const BlockingOptions blocking{*find_name<Blocking>(name_of(options_.source)), options_.ngram, options_.top, progress_};
+    const BlockingOptions blocking{*find_name<Blocking>(name_of(options_.source)), options_.ngram, options_.top,
+                                   std::exchange(options_.columns, {}), progress_};
     if (one_table)
       texts_.emplace(left, blocking);
     else

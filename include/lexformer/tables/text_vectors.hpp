@@ -27,10 +27,33 @@ struct TextFeatures {
   static std::uint64_t key(std::u32string_view feature);
 };
 
+/// A column of all records of two lists, or of one, and its weight. It may be empty in a record. The texts are read by constructors alone.
+struct TextColumn {
+  std::span<const std::string> left, right;
+  double weight = 1;
+};
+
+/// Texts in columns. Empty: texts without columns.
+struct TextColumns {
+  std::vector<TextColumn> columns{};
+  std::size_t measure = 0;  // the place of the column by whose length the others are limited
+};
+
+namespace detail {
+/// How often a feature occurs in a column of a text. key: of TextFeatures, later its number.
+struct FeatureCount {
+  std::uint64_t key;
+  std::uint32_t count, column;
+};
+}  // namespace detail
+
 /// Vectors of texts. The component of a feature that occurs tf times in the text, and in df of N texts, is
 ///   (1 + ln tf) (1 + ln((1 + N) / (1 + df))) / norm,
 /// so that every vector has length 1, except for texts without features. (Manning, Raghavan, Schütze 2008, sections 6.2 to 6.4; the
 /// inverse document frequency is scikit-learn's smooth one.) Features are numbered from the rarest to the most frequent.
+/// A text in columns has the sum of its columns' vectors, each without its norm n and times
+///   weight * min(1, L / n),  L: the mean norm of the measure's column where it has features; the measure's own is not limited,
+/// and then divided by the norm of the sum. So a long column counts no more than the measure does.
 class TextVectors {
  public:
   struct Component {
@@ -40,7 +63,9 @@ class TextVectors {
   };
 
   /// The document frequencies count all texts of both lists. Does not depend on the number of threads.
-  TextVectors(std::span<const std::string> left, std::span<const std::string> right, TextFeatures features);
+  TextVectors(std::span<const std::string> left, std::span<const std::string> right, TextFeatures features)
+      : TextVectors(TextColumns{{{left, right}}}, features) {}
+  TextVectors(const TextColumns& columns, TextFeatures features);
 
   std::size_t features() const { return keys_.size(); }
   /// The components of a text, by ascending feature. Texts of the right list follow the texts of the left.
@@ -55,6 +80,8 @@ class TextVectors {
   float exact_cosine(float rounded, std::size_t a, std::size_t b) const;
 
  private:
+  void put_components(const TextColumns& all, std::vector<std::vector<detail::FeatureCount>> counts, std::span<const double> inverse);
+
   std::vector<std::uint64_t> keys_;
   std::vector<std::size_t> starts_;
   std::vector<Component> components_;
@@ -143,33 +170,72 @@ struct FeatureSeededHash {
 };
 }  // namespace detail
 
-LEXFORMER_INLINE TextVectors::TextVectors(std::span<const std::string> left, std::span<const std::string> right, TextFeatures features) {
-  struct Count {
-    std::uint64_t key;
-    std::uint32_t count;
-  };
-  const std::size_t texts = left.size() + right.size();
+namespace detail {
+
+/// The features of a text, by ascending key.
+inline std::vector<FeatureCount> count_features(const TextColumns& all, std::size_t text, std::size_t n, std::vector<std::uint64_t>& keys) {
+  std::vector<FeatureCount> counts;
+  for (std::uint32_t c = 0; c < all.columns.size(); ++c) {
+    const auto& [left, right, weight] = all.columns[c];
+    keys.clear();
+    each_feature(text < left.size() ? left[text] : right[text - left.size()], n,
+                 [&](std::u32string_view feature) { keys.push_back(TextFeatures::key(feature)); });
+    std::sort(keys.begin(), keys.end());
+    const std::size_t begin = counts.size();
+    for (const std::uint64_t key : keys) {
+      if (counts.size() == begin || counts.back().key != key) counts.push_back({key, 0, c});
+      ++counts.back().count;
+    }
+  }
+  if (all.columns.size() > 1)
+    std::sort(counts.begin(), counts.end(),
+              [](const auto& a, const auto& b) { return std::pair(a.key, a.column) < std::pair(b.key, b.column); });
+  return counts;
+}
+
+/// Of a feature whose key is its number by now, before texts get the length 1.
+inline double feature_weight(const FeatureCount& c, std::span<const double> inverse) {
+  return (1 + std::log(static_cast<double>(c.count))) * inverse[c.key];
+}
+inline double column_norm(std::span<const FeatureCount> text, std::size_t column, std::span<const double> inverse) {
+  double squares = 0;
+  for (const FeatureCount& c : text)
+    if (c.column == column) squares += feature_weight(c, inverse) * feature_weight(c, inverse);
+  return std::sqrt(squares);
+}
+/// The mean over the texts where it is above 0.
+inline double mean_norm(std::span<const std::vector<FeatureCount>> texts, std::size_t column, std::span<const double> inverse) {
+  double sum = 0, present = 0;
+  for (const auto& text : texts) {
+    const double norm = column_norm(text, column, inverse);
+    sum += norm;
+    present += norm > 0 ? 1 : 0;
+  }
+  return present > 0 ? sum / present : 0;
+}
+
+}  // namespace detail
+
+LEXFORMER_INLINE TextVectors::TextVectors(const TextColumns& all, TextFeatures features) {
+  const auto& columns = all.columns;
+  const std::size_t texts = columns.at(0).left.size() + columns[0].right.size();
   if (texts > std::numeric_limits<std::uint32_t>::max()) fail("TextVectors", texts, " texts are too many");
-  std::vector<std::vector<Count>> counts(texts);
+  std::vector<std::vector<detail::FeatureCount>> counts(texts);
   parallel_for(texts, 256, [&](std::size_t begin, std::size_t end) {
     std::vector<std::uint64_t> keys;
-    for (std::size_t t = begin; t < end; ++t) {
-      keys.clear();
-      detail::each_feature(t < left.size() ? left[t] : right[t - left.size()], features.n,
-                           [&](std::u32string_view feature) { keys.push_back(TextFeatures::key(feature)); });
-      std::sort(keys.begin(), keys.end());
-      for (const std::uint64_t key : keys) {
-        if (counts[t].empty() || counts[t].back().key != key) counts[t].push_back({key, 0});
-        ++counts[t].back().count;
-      }
-    }
+    for (std::size_t t = begin; t < end; ++t) counts[t] = detail::count_features(all, t, features.n, keys);
   });
 
   std::unordered_map<std::uint64_t, std::uint32_t, detail::FeatureSeededHash> frequency;
   starts_.assign(1, 0);
   for (const auto& text : counts) {
-    for (const Count& c : text) ++frequency[c.key];
-    starts_.push_back(starts_.back() + text.size());
+    std::size_t distinct = 0;
+    for (std::size_t i = 0; i < text.size(); ++i)
+      if (i == 0 || text[i].key != text[i - 1].key) {
+        ++frequency[text[i].key];
+        ++distinct;
+      }
+    starts_.push_back(starts_.back() + distinct);
   }
   std::vector<std::pair<std::uint32_t, std::uint64_t>> order;  // how many texts have a feature, and its key
   for (const auto& [key, count] : frequency) order.emplace_back(count, key);
@@ -180,22 +246,38 @@ LEXFORMER_INLINE TextVectors::TextVectors(std::span<const std::string> left, std
     frequency.find(key)->second = static_cast<std::uint32_t>(keys_.size());  // from now on the number of the feature
     keys_.push_back(key);
   }
-
-  components_.resize(starts_.back());
   parallel_for(texts, 256, [&](std::size_t begin, std::size_t end) {
-    std::vector<std::pair<std::uint32_t, double>> row;
+    for (std::size_t t = begin; t < end; ++t)
+      for (detail::FeatureCount& c : counts[t]) c.key = frequency.find(c.key)->second;
+  });
+  put_components(all, std::move(counts), inverse);
+}
+
+LEXFORMER_INLINE void TextVectors::put_components(const TextColumns& all, std::vector<std::vector<detail::FeatureCount>> counts,
+                                                  std::span<const double> inverse) {
+  const auto& columns = all.columns;
+  const double limit = columns.size() > 1 ? detail::mean_norm(counts, all.measure, inverse) : 0;
+  components_.resize(starts_.back());
+  parallel_for(counts.size(), 256, [&](std::size_t begin, std::size_t end) {
+    std::vector<std::pair<std::size_t, double>> row;
+    std::vector<double> factors(columns.size(), 1.0);
     for (std::size_t t = begin; t < end; ++t) {
       row.clear();
-      for (const Count& c : counts[t]) {
-        const std::uint32_t f = frequency.find(c.key)->second;
-        row.emplace_back(f, (1 + std::log(static_cast<double>(c.count))) * inverse[f]);
+      for (std::size_t c = 0; columns.size() > 1 && c < columns.size(); ++c) {
+        const double norm = c == all.measure ? 0 : detail::column_norm(counts[t], c, inverse);
+        factors[c] = columns[c].weight * (norm > limit ? limit / norm : 1);
+      }
+      for (const auto& c : counts[t]) {
+        const double weight = factors[c.column] * detail::feature_weight(c, inverse);
+        if (row.empty() || row.back().first != c.key) row.emplace_back(c.key, 0.0);
+        row.back().second += weight;
       }
       std::sort(row.begin(), row.end());
       double squares = 0;
       for (const auto& [f, weight] : row) squares += weight * weight;
       for (std::size_t i = 0; i < row.size(); ++i)
-        components_[starts_[t] + i] = {row[i].first, static_cast<float>(row[i].second / std::sqrt(squares))};
-      std::vector<Count>().swap(counts[t]);
+        components_[starts_[t] + i] = {static_cast<std::uint32_t>(row[i].first), static_cast<float>(row[i].second / std::sqrt(squares))};
+      std::vector<detail::FeatureCount>().swap(counts[t]);
     }
   });
 }
