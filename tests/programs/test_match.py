@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -252,6 +253,27 @@ class Match(Refusals, unittest.TestCase):
         self.assertIn("3-grams: cosine 0.", said)
         self.assertIn("b3 is number 1 for a3, a3 is number 1 for b3: a candidate within 10", said)
         self.assertIn("tokens: cosine 0.", said)
+
+    def test_weights_of_columns(self):
+        """Long texts that each table writes anew do not drown the names, unless the columns are named."""
+        rng, items = random.Random(4), products(80, 9)
+        words = ["".join(rng.choice("abcdefghik") for _ in range(6)) for _ in range(70)]
+        long = lambda: " ".join(rng.choice(words) for _ in range(60)) if rng.random() < 0.75 else ""
+        for table in "ab":
+            write(self.folder / f"long-{table}.csv", ("id", "name", "text"), [(i, typo(name, rng), long()) for i, (name, _, _) in enumerate(items)])
+        write(self.folder / "long.csv", ("ltable_id", "rtable_id", "label"), [(i, i, 1) for i in range(80)])
+        both = (self.folder / "long-a.csv", self.folder / "long-b.csv")
+        asked = ("candidates", *both, "--top", 2, "--matches", self.folder / "long.csv")
+        recall = lambda done: float(re.search(r"recall ([0-9.]+)", done.stdout)[1])
+        chosen, alike, typos = self.ok(*asked), self.ok(*asked, "--columns", "name,text"), self.ok(*asked, "--typo-share", 0.1)
+        self.assertRegex(chosen.stderr, r"columns by weight: name 1.00, text 0.\d\d; none counts more than 'name'")
+        self.assertIn("columns by weight", typos.stderr)
+        self.assertEqual(alike.stderr, "")
+        self.assertGreater(recall(chosen), 95)
+        self.assertLess(recall(alike), 80)
+        self.assertIn("3-grams: cosine 0.", self.ok("candidates", *both, "--explain", 3, 3).stdout)
+        done = self.ok("match", *both, "--out", self.folder / "long-out.csv")
+        self.assertIn("columns by weight: name 1.00", done.stderr)
 
     def test_one_table(self):
         table = self.folder / "double.csv"

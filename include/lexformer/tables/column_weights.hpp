@@ -24,14 +24,15 @@ std::vector<SearchColumn> search_columns(const RecordPairs& records);
 /// The texts of search_texts(): the columns of each record that are not empty, joined by spaces.
 std::vector<std::string> join_columns(std::span<const SearchColumn> columns, bool right);
 
-/// The columns with their weights, or none: a text is a whole, as if no columns were given.
+/// The columns with their weights, or none: a text is a whole, as if no columns were given. None if all would have the weight 1.
 ///
-/// Only texts are weighed: columns with 8 n-grams or more in the mean of their values that are not empty; others count by their length, as
-/// in a whole text. With fewer than two texts there is nothing to weigh. 1,000 records of the smaller table look for their most similar
-/// record among 20,000 of the other one (within one table: among the others), evenly spaced, by one column alone: b is the mean of its
-/// cosine, 0 without any, and l the mean of its lead over the second one. The text with the largest b * l is the measure: its values recur,
-/// and single out a partner. Its weight is 1, that of another text min(1, b / b of the measure), 0.05 or more. The measure also limits the
-/// length of the others (TextVectors). The columns must outlive what is returned.
+/// Only texts are weighed: columns whose values, where there are any, have 8 n-grams or more in the mean (n) and are different in half of
+/// the records or more. Other columns count by their length, as in a whole text. With fewer than two texts there is nothing to weigh.
+/// 1,000 records of the smaller table look for their most similar record among 20,000 of the other one (within one table: among the
+/// others), evenly spaced, by one column alone: b is the mean of its cosine, 0 without any, and l the mean of its lead over the second one.
+/// The text with the largest b * l * min(n, 50) is the measure: its values recur, and single out a partner. Its weight is 1, that of
+/// another text min(1, b / b of the measure)^2, 0.05 or more. The measure also limits the length of the others (TextVectors).
+/// The columns must outlive what is returned.
 TextColumns weigh_columns(std::span<const SearchColumn> columns, bool one_table, std::size_t ngram = 3);
 
 /// The weights in words; empty if there are none.
@@ -42,7 +43,6 @@ std::string describe_weights(std::span<const SearchColumn> columns, const TextCo
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <iomanip>
-#include <optional>
 
 #include "lexformer/core/error.hpp"
 #include "lexformer/tables/blocking.hpp"
@@ -111,36 +111,50 @@ LEXFORMER_INLINE ColumnStrength column_strength(const SearchColumn& column, bool
   return {strength.best / n, strength.lead / n};
 }
 
-/// The mean number of n-grams of the values of a column that are not empty, over 1,000 records of each table.
-inline double mean_ngrams(const SearchColumn& column, std::size_t ngram) {
-  double sum = 0, present = 0;
-  for (const auto* texts : {&column.left, &column.right})
-    for (const std::string& text : EvenSample{texts->size(), 1000}.of(*texts)) {
-      const auto count = static_cast<double>(TextFeatures{ngram}.of(text).size());
-      sum += count;
-      present += count > 0 ? 1 : 0;
-    }
-  return present > 0 ? sum / present : 0;
+/// The mean number of n-grams of the values of a text, over 1,000 records of each table; 0: the column is no text.
+inline double text_ngrams(const SearchColumn& column, std::size_t ngram) {
+  std::size_t ngrams = 0, present = 0, distinct = 0;
+  for (const auto* texts : {&column.left, &column.right}) {
+    auto sample = EvenSample{texts->size(), 1000}.of(*texts);
+    std::erase(sample, "");
+    for (const std::string& text : sample) ngrams += TextFeatures{ngram}.of(text).size();
+    present += sample.size();
+    std::sort(sample.begin(), sample.end());
+    distinct += static_cast<std::size_t>(std::unique(sample.begin(), sample.end()) - sample.begin());
+  }
+  const bool text = present > 0 && ngrams >= 8 * present && 2 * distinct >= present;
+  return text ? static_cast<double>(ngrams) / static_cast<double>(present) : 0;
 }
 
 }  // namespace detail
 
 LEXFORMER_INLINE TextColumns weigh_columns(std::span<const SearchColumn> columns, bool one_table, std::size_t ngram) {
-  std::vector<std::size_t> texts;  // the columns that are weighed
+  std::vector<std::size_t> texts;
+  std::vector<double> lengths;
   for (std::size_t c = 0; c < columns.size(); ++c)
-    if (detail::mean_ngrams(columns[c], ngram) >= 8) texts.push_back(c);
+    if (const double length = detail::text_ngrams(columns[c], ngram); length > 0) {
+      texts.push_back(c);
+      lengths.push_back(std::min(length, 50.0));
+    }
   if (texts.size() < 2) return {};
   std::vector<detail::ColumnStrength> strengths;
-  for (const std::size_t c : texts) strengths.push_back(detail::column_strength(columns[c], one_table, ngram));
-  const auto measure =
-      std::max_element(strengths.begin(), strengths.end(), [](const auto& a, const auto& b) { return a.best * a.lead < b.best * b.lead; });
-  if (!(measure->best > 0)) return {};
+  std::size_t best = 0;
+  const auto merit = [&](std::size_t i) { return strengths[i].best * strengths[i].lead * lengths[i]; };
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    strengths.push_back(detail::column_strength(columns[texts[i]], one_table, ngram));
+    if (merit(i) > merit(best)) best = i;
+  }
+  if (!(strengths[best].best > 0)) return {};
   TextColumns weighed;
-  weighed.measure = texts[static_cast<std::size_t>(measure - strengths.begin())];
+  weighed.measure = texts[best];
   for (const SearchColumn& column : columns) weighed.columns.push_back({column.left, column.right});
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    weighed.columns[texts[i]].weight = std::clamp(strengths[i].best / measure->best, 0.05, 1.0);
-  return weighed;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const double recurs = std::min(1.0, strengths[i].best / strengths[best].best);
+    weighed.columns[texts[i]].weight = std::max(0.05, recurs * recurs);
+  }
+  const bool alike =
+      std::all_of(weighed.columns.begin(), weighed.columns.end(), [](const TextColumn& column) { return column.weight == 1; });
+  return alike ? TextColumns{} : weighed;
 }
 
 LEXFORMER_INLINE std::string describe_weights(std::span<const SearchColumn> columns, const TextColumns& weighed) {
