@@ -24,7 +24,7 @@ class Suggest final : public program::Command {
         .required()
         .shown_as("F.csv");
     flags_.visit_with_columns(v, columns_);
-    v.output("out", out_, "file to write: left_id, right_id, score, by and weight (how many pairs it stands for), .csv")
+    v.output("out", out_, "file to write: left_id, right_id, score, chosen (as --by) and weight (how many pairs it stands for), .csv")
         .required()
         .shown_as("F.csv");
     v.size("count", options_.count, 1, "number of pairs");

@@ -266,14 +266,14 @@ class Match(Refusals, unittest.TestCase):
         asked = ("candidates", *both, "--top", 2, "--matches", self.folder / "long.csv")
         recall = lambda done: float(re.search(r"recall ([0-9.]+)", done.stdout)[1])
         chosen, alike, typos = self.ok(*asked), self.ok(*asked, "--columns", "name,text"), self.ok(*asked, "--typo-share", 0.1)
-        self.assertRegex(chosen.stderr, r"columns by weight: name 1.00, text 0.\d\d; none counts more than 'name'")
-        self.assertIn("columns by weight", typos.stderr)
+        self.assertRegex(chosen.stderr, r"weights of the columns, by the data: name 1.00, text 0.\d\d")
+        self.assertIn("weights of the columns, by the data", typos.stderr)
         self.assertEqual(alike.stderr, "")
         self.assertGreater(recall(chosen), 95)
         self.assertLess(recall(alike), 80)
         self.assertIn("3-grams: cosine 0.", self.ok("candidates", *both, "--explain", 3, 3).stdout)
         done = self.ok("match", *both, "--out", self.folder / "long-out.csv")
-        self.assertIn("columns by weight: name 1.00", done.stderr)
+        self.assertIn("weights of the columns, by the data: name 1.00", done.stderr)
 
     def test_one_table(self):
         table = self.folder / "double.csv"

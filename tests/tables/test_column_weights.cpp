@@ -71,7 +71,7 @@ TEST_CASE("a text that does not recur counts less than the title, and short or c
   CHECK(weighed.columns[0].weight >= 0.05);
   CHECK(weighed.columns[0].weight < 0.5);
   for (std::size_t c = 1; c < 4; ++c) CHECK(weighed.columns[c].weight == 1);
-  CHECK(describe_weights(columns, weighed).find("title 1.00, price 1.00, state 1.00; none counts more than 'title'") != std::string::npos);
+  CHECK(describe_weights(columns, weighed).ends_with("title 1.00, price 1.00, state 1.00"));
 
   const TextList left = join_columns(columns, false), right = join_columns(columns, true);
   CHECK(left[0].find(columns[1].left[0] + " " + columns[2].left[0] + " new") != std::string::npos);

@@ -162,8 +162,7 @@ LEXFORMER_INLINE std::string describe_weights(std::span<const SearchColumn> colu
   std::string weights;
   for (std::size_t c = 0; c < columns.size(); ++c)
     weights += cat(c > 0 ? ", " : "", columns[c].name, " ", std::fixed, std::setprecision(2), weighed.columns[c].weight);
-  return cat("columns by weight: ", weights, "; none counts more than ", in_quotes(columns[weighed.measure].name),
-             "; `columns` names the columns that count alike");
+  return cat("weights of the columns, by the data: ", weights);
 }
 
 }  // namespace lexformer
