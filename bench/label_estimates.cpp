@@ -22,7 +22,10 @@ struct Candidates {
 Candidates find(const std::string& left, const std::string& right, const std::vector<std::string>& files) {
   const auto records = std::make_shared<const lx::RecordPairs>(lx::read_records(left), lx::read_records(right), lx::RecordTextOptions{});
   const auto texts = lx::search_texts(*records);
-  Candidates out{{lx::RecordSearch(texts.first, texts.second, false, {}).find(), false}, {}};
+  const auto columns = lx::search_columns(*records);
+  lx::CandidateOptions options;
+  options.columns = lx::weigh_columns(columns, false);
+  Candidates out{{lx::RecordSearch(texts.first, texts.second, false, options).find(), false}, {}};
   std::set<std::pair<std::size_t, std::size_t>> matches;
   const auto labelled = lx::read_labelled_pairs(files, records);
   for (std::size_t i = 0; i < labelled.labels.size(); ++i)
