@@ -51,6 +51,8 @@ struct ChartOptions {
   std::optional<std::pair<double, double>> x_range{}, y_range{};
   std::vector<ChartMark> marks{};
   double width = 640, height = 380;
+  bool stacked = false;  // bars of a bin on top of each other
+  bool legend = true;    // names beside the chart
 };
 
 /// Whether a chart can show a value: it is finite, and differences and products of such values are finite as well.
@@ -116,11 +118,12 @@ class ChartFrame {
  public:
   /// The legend enlarges the picture instead of shrinking the chart.
   ChartFrame(const ChartOptions& o, std::pair<double, double> x, std::pair<double, double> y, const std::vector<std::string>& names)
-      : svg(o.width + legend_width(names), std::max(o.height, 60 + 20 * static_cast<double>(names.size())), o.title),
+      : svg(o.width + (o.legend ? legend_width(names) : 0), std::max(o.height, 60 + 20 * static_cast<double>(names.size())), o.title),
         x_(axis_range(o, "x", x)),
         y_(axis_range(o, "y", y)),
         right_(o.width - 16),
-        bottom_(o.height - 48) {
+        bottom_(o.height - 48),
+        legend_(o.legend) {
     const auto rows = axis_ticks(y_.first, y_.second);
     for (const double t : rows) left_ = std::max(left_, 32 + text_width(short_number(t), 11));  // 32: the axis label
     svg.label(left_, 20, o.title, {.size = 14, .bold = true});
@@ -155,6 +158,7 @@ class ChartFrame {
     }
   }
   void legend(std::size_t i, const std::string& name, bool line) {
+    if (!legend_) return;
     const double y = top_ + 10 + 20 * static_cast<double>(i), x = right_ + 12;
     if (line)
       svg.line(x, y, x + 24, y, line_colour(i), 2, line_dash(i));
@@ -168,6 +172,7 @@ class ChartFrame {
  private:
   std::pair<double, double> x_, y_;
   double left_ = 64, top_ = 34, right_, bottom_;
+  bool legend_;
 };
 
 }  // namespace detail
@@ -230,8 +235,8 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
   return frame.svg.str();
 }
 
-/// Draws bars over bins between edges: bin b is as wide as edges[b + 1] - edges[b], its bars, one for each group, side by side in it;
-/// heights[group][bin]. A bar of height 0 is not drawn. Errors: edges that descend; heights that are negative or not drawable().
+/// Draws bars over bins between edges: bin b is as wide as edges[b + 1] - edges[b], its bars, one for each group, side by side in it or
+/// `stacked`; heights[group][bin]. A bar of height 0 is not drawn. Errors: edges that descend; heights that are negative or not drawable().
 inline std::string bar_chart(const std::vector<std::string>& groups, const std::vector<double>& edges,
                              const std::vector<std::vector<double>>& heights, const ChartOptions& options) {
   if (edges.size() < 2 || groups.size() != heights.size())
@@ -240,22 +245,28 @@ inline std::string bar_chart(const std::vector<std::string>& groups, const std::
     if (!(edges[b] <= edges[b + 1]))
       fail("bar_chart", "the edge ", edges[b + 1], " follows ", edges[b], "; expected edges that do not descend");
   double top = 1e-9;
+  std::vector<double> base(edges.size() - 1);  // of the next bar in each bin
   for (std::size_t g = 0; g < heights.size(); ++g) {
     if (heights[g].size() + 1 != edges.size()) fail("bar_chart", heights[g].size(), " heights for ", edges.size(), " edges");
-    for (const double h : heights[g]) {
+    for (std::size_t b = 0; b < base.size(); ++b) {
+      const double h = heights[g][b];
       if (!(h >= 0 && drawable(h))) fail("bar_chart", "a height of '", groups[g], "' is ", h, "; expected numbers from 0 to 1e100");
-      top = std::max(top, h);
+      if (options.stacked) base[b] += h;
+      top = std::max({top, h, base[b]});
     }
   }
   detail::ChartFrame frame(options, {edges.front(), edges.back()}, options.y_range.value_or(std::pair(0.0, 1.05 * top)), groups);
+  base.assign(base.size(), 0);
   for (std::size_t g = 0; g < heights.size(); ++g) {
+    const double beside = options.stacked ? 1 : static_cast<double>(heights.size()), place = options.stacked ? 0 : static_cast<double>(g);
     for (std::size_t b = 0; b + 1 < edges.size(); ++b) {
-      const double left = frame.px(edges[b]), width = (frame.px(edges[b + 1]) - left) / static_cast<double>(heights.size());
-      const double y = frame.py(heights[g][b]), zero = frame.py(0);
+      const double left = frame.px(edges[b]), width = (frame.px(edges[b + 1]) - left) / beside;
+      const double y = frame.py(base[b] + heights[g][b]), zero = frame.py(base[b]);
       if (heights[g][b] > 0)
         frame.svg.rectangle(
-            left + width * static_cast<double>(g) + 0.5, y, std::max(0.5, width - 1), zero - y, line_colour(g),
+            left + width * place + 0.5, y, std::max(0.5, width - 1), zero - y, line_colour(g),
             cat(groups[g], ", ", short_number(edges[b]), " to ", short_number(edges[b + 1]), ": ", short_number(heights[g][b])));
+      if (options.stacked) base[b] += heights[g][b];
     }
     frame.legend(g, groups[g], false);
   }

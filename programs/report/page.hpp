@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A report: one self-contained HTML file with embedded pictures that loads nothing from elsewhere. Each picture is also written as .svg,
-// and its numbers as .csv.
+// A report: one self-contained HTML file with embedded pictures that loads nothing from elsewhere. Its texts follow the light or dark
+// colours of the browser. save() also writes each picture as .svg, and its numbers as .csv.
 #pragma once
 
 #include <algorithm>
@@ -40,12 +40,31 @@ inline Csv series_csv(const std::vector<Series>& series) {
   return csv;
 }
 
+namespace detail {
+
+inline constexpr const char* page_style =
+    ":root{color-scheme:light dark;--page:#fff;--text:#222;--soft:#444;--line:#ddd;--only:#fbe3b9;--near:#d55e00}\n"
+    "@media (prefers-color-scheme:dark){:root{--page:#1b1b1b;--text:#e4e4e4;--soft:#b4b4b4;--line:#444;--only:#634200;--near:#ff8a3d}}\n"
+    "body{font:15px/1.45 system-ui,sans-serif;color:var(--text);background:var(--page);max-width:1280px;margin:1.5em auto;padding:0 1em}\n"
+    "figure{margin:1em 0}figure svg{display:block;max-width:100%;height:auto}figcaption{font-size:13px;color:var(--soft)}\n"
+    "table{display:block;overflow-x:auto;border-collapse:collapse;font-size:14px}\n"
+    "td,th{border-bottom:1px solid var(--line);padding:3px 10px 3px 0;text-align:left;vertical-align:top}\n"
+    "b.only{background:var(--only);font-weight:inherit}u.near{text-decoration:underline wavy var(--near)}\n"
+    "span.line{white-space:nowrap}footer{font-size:13px;color:var(--soft);border-top:1px solid var(--line);margin-top:2em;"
+    "overflow-wrap:anywhere}\n";
+
+}  // namespace detail
+
 class ReportPage {
  public:
-  explicit ReportPage(std::string title) : title_(std::move(title)) {}
+  /// style: CSS after the page's own.
+  explicit ReportPage(std::string title, std::string style = "") : title_(std::move(title)), style_(std::move(style)) {}
 
   void heading(const std::string& text) { body_ += cat("<h2>", escape_xml(text), "</h2>\n"); }
   void paragraph(const std::string& text) { body_ += cat("<p>", escape_xml(text), "</p>\n"); }
+
+  /// Adds HTML as it is: pass texts through escape_xml() first.
+  void add(const std::string& html) { body_ += html; }
 
   /// Adds small text at the end of the page: program, inputs, settings and time.
   void footer(const std::string& text) { footer_ += cat("<p>", escape_xml(text), "</p>\n"); }
@@ -82,16 +101,8 @@ class ReportPage {
     return cat(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
         "initial-scale=1\">\n<title>",
-        title,
-        "</title>\n<style>\nbody{font:15px/1.45 system-ui,sans-serif;color:#222;background:#fff;max-width:1280px;margin:1.5em "
-        "auto;padding:0 1em}\n"
-        "figure{margin:1em 0}figure svg{display:block;max-width:100%;height:auto}figcaption{font-size:13px;color:#444}\n"
-        "table{display:block;overflow-x:auto;border-collapse:collapse;font-size:14px}td,th{border-bottom:1px "
-        "solid #ddd;padding:3px 10px 3px "
-        "0;text-align:left;vertical-align:top}\nb.only{background:#fbe3b9;font-weight:inherit}u.near{text-decoration:underline "
-        "wavy #d55e00}\nspan.line{white-space:nowrap}footer{font-size:13px;color:#444;border-top:1px solid "
-        "#ddd;margin-top:2em;overflow-wrap:anywhere}\n</style>\n</head>\n<body>\n<h1>",
-        title, "</h1>\n", body_, footer_.empty() ? "" : "<footer>\n" + footer_ + "</footer>\n", "</body>\n</html>\n");
+        title, "</title>\n<style>\n", detail::page_style, style_, "</style>\n</head>\n<body>\n<h1>", title, "</h1>\n", body_,
+        footer_.empty() ? "" : "<footer>\n" + footer_ + "</footer>\n", "</body>\n</html>\n");
   }
   /// Writes index.html, the pictures and their numbers.
   void save(const std::filesystem::path& folder) const {
@@ -115,7 +126,7 @@ class ReportPage {
     return file;
   }
 
-  std::string title_, body_, footer_;
+  std::string title_, style_, body_, footer_;
   std::set<std::string> names_, stems_;  // of the pictures, and of their files without .svg and .csv
   std::vector<std::pair<std::string, std::string>> files_;
 };

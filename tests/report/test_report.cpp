@@ -153,6 +153,11 @@ TEST_CASE("report: charts") {
   CHECK_MESSAGE(xml_mistake(bars).empty(), xml_mistake(bars));
   CHECK(count(bars, "no, 0.5 to 1: 90") == 1);
   CHECK(count(bars, "yes, 0 to 0.5") == 0);  // a bar of height 0 is not drawn
+  // Stacked, the second bar of a bin stands on the first and is as wide as the bin; the axis has room for both.
+  const std::string stacked = bar_chart({"no", "yes"}, {0, 1}, {{10}, {30}}, {.title = "t", .stacked = true, .legend = false});
+  CHECK(count(stacked, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\"") == 1);
+  CHECK(count(stacked, "y=\"261.048\" width=\"559\" height=\"70.9524\"") == 1);  // 48.1905 + 212.857 = 261.048
+  CHECK(count(stacked, "y=\"48.1905\" width=\"559\" height=\"212.857\"") == 1);
   expect_error(
       ErrorKind::failure,
       [] {
@@ -285,6 +290,7 @@ TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what i
   page.heading("h & h");
   page.footer("a < b");
   page.paragraph(hostile);
+  page.add("<p class=\"lead\">as it is</p>\n");
   page.table({"a", "b"}, {{escape_xml(hostile), mark_differences("sony blk tv", "sony black radio")}});
   Csv csv({"x", "text"});
   csv.row({"1", "a \"b\", c"});
@@ -295,8 +301,11 @@ TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what i
   CHECK_THROWS_WITH_AS(page.picture("two", "", csv, ""), "ReportPage: the picture 'two' has no caption", Error);
   CHECK_NOTHROW(ReportPage(page).picture("two", "", csv, "caption"));  // the failure left nothing behind
   const std::string html = page.html();
+  CHECK(count(html, "<p class=\"lead\">as it is</p>") == 1);
+  CHECK(ReportPage("t", "p.lead{color:red}").html().find("p.lead{color:red}</style>") != std::string::npos);
   CHECK(count(html, "<footer>\n<p>a &lt; b</p>\n</footer>") == 1);
   CHECK(count(html, "<script") == 0);
+  CHECK(count(html, "@media (prefers-color-scheme:dark)") == 1);
   CHECK(count(html, "://") == 1);  // only the SVG namespace
   CHECK(count(html, "<svg") == 1);
   CHECK(count(html, "figure svg{display:block;max-width:100%;height:auto}") == 1);  // pictures are never wider than the screen
