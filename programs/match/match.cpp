@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Matches the records of two tables, or finds duplicates within one (lexformer/tables/matcher.hpp): files, progress, resuming.
 #include "cli/part_file.hpp"
+#include "match/match_page.hpp"
 #include "match/match_progress.hpp"
 #include "match/match_writer.hpp"
 #include "match/quality_count.hpp"
@@ -17,6 +18,7 @@ class Match final : public program::Command {
   }
   int run() override {
     program::output_format(o_.out);
+    o_.check_report();
     const program::Origin origin(*parsed, o_.resume);
     if (o_.is_finished(origin)) return 0;
     const auto model = o_.open_model();
@@ -38,9 +40,11 @@ class Match final : public program::Command {
     const program::MatchWriter writer(o_, *records, stream.decisions(), model.get());
     file.begin(o_.identity(stream));
     if (file.bytes() == 0 && file.done() == 0) file.append(writer.header(), 0);
+    std::optional<program::MatchPage> page;
+    if (!o_.report.empty()) page.emplace(*records, stream.decisions(), model != nullptr, o_.top);
     program::QualityCount quality(labelled ? &*labelled : nullptr, stream.decisions(), records->one_table());
     const bool counts = counts_all(stream, model == nullptr, labelled ? &*labelled : nullptr) && file.done() == 0;
-    return write(stream, writer, file, origin, progress, counts ? &quality : nullptr);
+    return write(stream, writer, page, file, origin, progress, counts ? &quality : nullptr);
   }
 
  private:
@@ -67,8 +71,8 @@ class Match final : public program::Command {
     return known && stream.decisions().gives_probabilities() && o_.top == 0 && lx::Shard::parse(o_.shard).count == 1;
   }
   /// Writes the rows that the file lacks. Interrupted, it leaves a file that can be resumed. quality: counts all rows, or null.
-  int write(const lx::MatchStream& stream, const program::MatchWriter& writer, program::PartFile& file, const program::Origin& origin,
-            lx::Progress& progress, program::QualityCount* quality) {
+  int write(const lx::MatchStream& stream, const program::MatchWriter& writer, std::optional<program::MatchPage>& page,
+            program::PartFile& file, const program::Origin& origin, lx::Progress& progress, program::QualityCount* quality) {
     constexpr std::size_t chunk = 512;  // pairs that are written at once, or more
     const std::size_t rows = stream.rows(), pairs = stream.pairs_before(rows);
     const program::MatchProgress lines{pairs, rows, stream.pairs_before(std::min(file.done(), rows))};
@@ -80,18 +84,21 @@ class Match final : public program::Command {
       const std::size_t first = stream.pairs_before(next);
       do {
         const auto row = stream.row(next++);
+        if (page) page->add(row);
         if (quality != nullptr) quality->add(row);
         matches += writer.write(text, row);
         if (!o_.model.empty()) progress.update(lines.scored(stream.pairs_before(next), next));  // else they have their scores
       } while (next < rows && program::interrupted == 0 && stream.pairs_before(next) - first < chunk);
       file.append(text.str(), next);
-      if (program::interrupted != 0 && next < rows) return lines.interrupted(progress, next, o_.out);
+      if (program::interrupted != 0 && next < rows) return lines.interrupted(progress, next, o_.out, page.has_value());
     }
     origin.replace(o_.out, [&] { file.finish(); });
+    const auto estimate = quality != nullptr ? quality->estimate() : std::nullopt;
+    if (page) lx::write_file_atomic(o_.report, page->html(command_line, estimate));
     progress.end();
     note(progress, lines.finished(matches, stream.decisions().threshold, o_.out));
-    const auto estimate = quality != nullptr ? quality->estimate() : std::nullopt;
     if (estimate) note(progress, lx::cat(o_.out, ": ", quality->text(*estimate)));
+    if (page) note(progress, o_.report + ": open it in a browser");
     return 0;
   }
 

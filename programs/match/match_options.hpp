@@ -73,7 +73,7 @@ struct MatchFlags {
   KnowledgeOptions knowledge;
   LovePlugFlags love;
   Compute compute;
-  std::string model, out, shard = "1/1";
+  std::string model, out, report, shard = "1/1";
   std::size_t top = 0, words = 0, batch = 32;
   WordsBy words_by = WordsBy::similarity;
   bool text = false, matches_only = false, resume = false, overwrite = false, quiet = false;
@@ -101,6 +101,11 @@ struct MatchFlags {
         .needs("words");
     v.flag("text", text, "also write both texts");
     v.text("shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole");
+    v.output("report", report,
+             "also write a page that explains the result to people who decide: counts, how sure, examples with marked words; .html")
+        .shown_as("F.html")
+        .excludes("resume")
+        .excludes("shard");
     v.flag("resume", resume,
            "continue a run that was interrupted, to the same bytes; does nothing if it was finished from the same inputs and options");
     v.flag("overwrite", overwrite, "discard what an interrupted run has written").excludes("resume");
@@ -116,6 +121,10 @@ struct MatchFlags {
 
   std::unique_ptr<lx::Scorer> open_model() const {
     return model.empty() ? nullptr : lx::open_scorer(model, compute, love.extras(knowledge.load()));
+  }
+  /// Errors (usage): the page has another ending than .html.
+  void check_report() const {
+    if (!report.empty() && !lx::lower_case(report).ends_with(".html")) lx::fail_usage("--report", report, " must end in .html");
   }
   /// The library's options, without the encoder of the candidates. scorer: the model, or null.
   lx::MatchOptions settings(const lx::Scorer* scorer) const {

@@ -20,10 +20,11 @@ struct MatchProgress {
                    done_pairs, "/", pairs, "  ",
                    lx::format_rate(rate, "pairs", static_cast<double>(pairs - done_pairs) / std::max(rate, 1e-9)));
   }
-  /// Says where the results of an interrupted run are. Returns the exit code.
-  int interrupted(lx::Progress& progress, std::size_t done_rows, const std::string& out) const {
+  /// Says where the results of an interrupted run are. page: the run was to write one, which needs all rows. Returns the exit code.
+  int interrupted(lx::Progress& progress, std::size_t done_rows, const std::string& out, bool page) const {
     progress.end();
-    progress.note(lx::cat("interrupted after ", done_rows, " of ", rows, " left records; saved in ", out, ".part, continue with --resume"));
+    progress.note(lx::cat("interrupted after ", done_rows, " of ", rows, " left records; saved in ", out, ".part, continue with --resume",
+                          page ? " and without --report, or begin again with --overwrite" : ""));
     return 130;
   }
   std::string finished(std::size_t matches, double threshold, const std::string& out) const {

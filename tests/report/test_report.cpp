@@ -154,7 +154,8 @@ TEST_CASE("report: charts") {
   CHECK(count(bars, "no, 0.5 to 1: 90") == 1);
   CHECK(count(bars, "yes, 0 to 0.5") == 0);  // a bar of height 0 is not drawn
   // Stacked, the second bar of a bin stands on the first and is as wide as the bin; the axis has room for both.
-  const std::string stacked = bar_chart({"no", "yes"}, {0, 1}, {{10}, {30}}, {.title = "t", .stacked = true, .legend = false});
+  const std::string stacked =
+      bar_chart({"no", "yes"}, {0, 1}, {{10}, {30}}, {.title = "t", .x_label = "x", .y_label = "y", .stacked = true, .legend = false});
   CHECK(count(stacked, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\"") == 1);
   CHECK(count(stacked, "y=\"261.048\" width=\"559\" height=\"70.9524\"") == 1);  // 48.1905 + 212.857 = 261.048
   CHECK(count(stacked, "y=\"48.1905\" width=\"559\" height=\"212.857\"") == 1);
