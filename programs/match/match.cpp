@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Matches the records of two tables, or finds duplicates within one (lexformer/tables/matcher.hpp): files, progress, resuming.
 #include "cli/part_file.hpp"
-#include "match/match_page.hpp"
 #include "match/match_progress.hpp"
 #include "match/match_writer.hpp"
 #include "match/quality_count.hpp"
@@ -41,7 +40,7 @@ class Match final : public program::Command {
     file.begin(o_.identity(stream));
     if (file.bytes() == 0 && file.done() == 0) file.append(writer.header(), 0);
     std::optional<program::MatchPage> page;
-    if (!o_.report.empty()) page.emplace(*records, stream.decisions(), model != nullptr, o_.top);
+    if (!o_.report.empty()) page.emplace(*records, stream.decisions(), o_.page_options());
     program::QualityCount quality(labelled ? &*labelled : nullptr, stream.decisions(), records->one_table());
     const bool counts = counts_all(stream, model == nullptr, labelled ? &*labelled : nullptr) && file.done() == 0;
     return write(stream, writer, page, file, origin, progress, counts ? &quality : nullptr);

@@ -14,6 +14,7 @@
 #include "cli/origin.hpp"
 #include "cli/trained_model.hpp"
 #include "match/candidate_flags.hpp"
+#include "match/match_page.hpp"
 
 namespace program {
 /// How `match` chooses the words that it shows.
@@ -150,6 +151,14 @@ struct MatchFlags {
     scorer->check_texts(pairs->left_texts(), pairs->left().path);
     scorer->check_texts(pairs->right_texts(), pairs->right().path);
     return pairs;
+  }
+  MatchPageOptions page_options() const {
+    MatchPageOptions page{.model = !model.empty(), .top = top};
+    for (const auto& file : decision.validation) page.fitted_to += (page.fitted_to.empty() ? "the labelled pairs of " : ", ") + file;
+    if (page.fitted_to.empty())
+      page.fitted_to = decision.calibration_file.empty() ? "labelled pairs of the model's training"
+                                                         : "the labelled pairs behind " + decision.calibration_file;
+    return page;
   }
   std::vector<std::string> label_names(const lx::Scorer* scorer) const {
     const bool named = scorer != nullptr && scorer->task().kind == lx::TaskKind::classification && scorer->task().label_names.size() == 2;

@@ -28,7 +28,8 @@ namespace detail {
 inline constexpr const char* match_style =
     "h2{margin:1.8em 0 .4em}h1,p{overflow-wrap:break-word}p{max-width:48em}p.lead{font-size:1.4em;line-height:1.35;max-width:36em}\n"
     "td~td,th~th{text-align:right;font-variant-numeric:tabular-nums;padding-left:10px}\n"
-    ".pictures{display:flex;flex-wrap:wrap;gap:0 2em}.pictures figure{max-width:100%}\n"
+    "th~th{min-width:4.5em;max-width:14em;overflow-wrap:anywhere}td:first-child{min-width:7em}\n"
+    ".pictures{display:flex;flex-wrap:wrap;gap:0 2em}.pictures figure{max-width:min(100%,440px);overflow-wrap:anywhere}\n"
     ".swatch{display:inline-block;width:.8em;height:.8em;margin-right:.3em}.yes{background:#0072b2}.no{background:#d55e00}\n"
     "@media (prefers-color-scheme:dark){figure svg,.swatch{filter:invert(.894) hue-rotate(180deg)}}\n"
     "@media (max-width:600px){p.lead{font-size:1.2em}}\n";
@@ -63,11 +64,17 @@ inline std::string of_a_hundred(double share, const char* pairs) {
 
 }  // namespace detail
 
+struct MatchPageOptions {
+  bool model = false;       // scores the pairs
+  std::size_t top = 0;      // MatchOptions::top
+  std::string fitted_to{};  // what the probabilities were fitted to, if there are some
+};
+
 class MatchPage {
  public:
-  /// model: whether a model scores the pairs. top: MatchOptions::top.
-  MatchPage(const lx::RecordPairs& records, const lx::Decisions& decisions, bool model, std::size_t top)
-      : summary_(records), cards_(records), records_(records), decisions_(decisions), model_(model), top_(top) {
+  /// records and decisions must outlive the page.
+  MatchPage(const lx::RecordPairs& records, const lx::Decisions& decisions, MatchPageOptions options)
+      : summary_(records), cards_(records), records_(records), decisions_(decisions), o_(std::move(options)) {
     const auto name = [](const lx::RecordTable& table) { return std::filesystem::path(table.path).filename().string(); };
     names_ = {name(records.left()), name(records.right())};
     if (!one() && names_[0] == names_[1]) names_ = {records.left().path, records.right().path};
@@ -82,7 +89,7 @@ class MatchPage {
     page.paragraph(
         lx::cat(amount(summary_.pairs(), "pair of similar records was", "pairs of similar records were"), " compared, ",
                 amount(summary_.matches().size(), "was", "were"), " accepted.",
-                top_ == 0 ? "" : lx::cat(" Only the likeliest pairs of each record are on this page, at most ", top_, " (--top).")));
+                o_.top == 0 ? "" : lx::cat(" Only the likeliest pairs of each record are on this page, at most ", o_.top, " (--top).")));
     counts(page);
     sureness(page, quality);
     pictures(page);
@@ -161,8 +168,8 @@ class MatchPage {
     }
     if (probable()) {
       page.paragraph(lx::cat("Expected by the probabilities: ", detail::of_a_hundred(summary_.mean_value(), "accepted pairs"),
-                             " right (precision ", detail::percent(summary_.mean_value(), 1),
-                             "). The probabilities were fitted to labelled pairs; they hold as far as these pairs are typical."));
+                             " right (precision ", detail::percent(summary_.mean_value(), 1), "). The probabilities were fitted to ",
+                             o_.fitted_to, ", and hold as far as these are typical of the pairs here."));
       page.table({"probability that the pair is right", "accepted pairs", "of these probably wrong"}, levels());
     } else {
       page.paragraph(score_meaning());
@@ -195,7 +202,7 @@ class MatchPage {
     return rows;
   }
   std::string score_meaning() const {
-    if (model_)
+    if (o_.model)
       return lx::cat("The score is the model's opinion of a pair; pairs with ", lx::short_number(decisions_.threshold),
                      " or more were accepted.");
     if (one())
@@ -216,7 +223,7 @@ class MatchPage {
     page.add(
         lx::cat("<p><span class=\"swatch yes\"></span>accepted &nbsp; <span class=\"swatch no\"></span>not accepted. The dashed line is "
                 "the threshold.",
-                probable() || model_ ? " A clear result has most pairs at both ends and few in the middle." : "",
+                probable() || o_.model ? " A clear result has most pairs at both ends and few in the middle." : "",
                 "</p>\n<div class=\"pictures\">\n"));
     picture(page, summary_.best(), "The likeliest pair of each record",
             lx::cat("Each record", one() ? "" : " of " + names_[0], " counts once."), "records");
@@ -336,8 +343,7 @@ class MatchPage {
   RecordCards cards_;
   const lx::RecordPairs& records_;
   const lx::Decisions& decisions_;
-  bool model_;
-  std::size_t top_;
+  MatchPageOptions o_;
   std::array<std::string, 2> names_;
 };
 

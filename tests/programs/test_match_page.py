@@ -12,6 +12,7 @@ from pathlib import Path
 
 from support import BRANDS, KINDS, Refusals, program, write
 
+ROOT = Path(__file__).resolve().parents[2]
 LEVELS = [(0.99, "99 % or more"), (0.9, "90 to 99 %"), (0.5, "50 to 90 %")]
 
 
@@ -162,6 +163,7 @@ class MatchPage(Refusals, unittest.TestCase):
         probabilities = [float(row["probability"]) for row in matches]
         mean = sum(probabilities) / len(probabilities)
         self.assertIn(f"(precision {100 * mean:.1f} %)", " ".join(shown.texts["p"]))
+        self.assertIn(f"The probabilities were fitted to the labelled pairs of {valid}, and hold", " ".join(shown.texts["p"]))
         self.assertIn(f"about {round(100 * (1 - mean))} of 100 pairs are probably wrong.", " ".join(shown.texts["p"]))
         levels, rest = shown.table("accepted pairs"), set(range(len(matches)))
         for least, name in LEVELS:
@@ -170,6 +172,13 @@ class MatchPage(Refusals, unittest.TestCase):
             self.assertEqual(levels[name][0], str(len(here)))
             self.assertLess(abs(float(levels[name][1]) - sum(1 - probabilities[i] for i in here)), 0.51)
         self.assertEqual("below 50 %" in levels, bool(rest))
+
+    def test_model(self):
+        """The probabilities of a model are the ones of its own training, and the page says so."""
+        data = ROOT / "examples/data"
+        rows, shown = self.match(data / "a.csv", data / "b.csv", "--model", ROOT / "weights/matcher-small")
+        self.check_counts(rows, shown, [20, 20])
+        self.assertIn("The probabilities were fitted to labelled pairs of the model's training, and hold", " ".join(shown.texts["p"]))
 
     def test_sure_pairs_show_what_differs(self):
         """Pairs with equal texts come last; both lists have ten pairs at most and share none."""
