@@ -19,9 +19,10 @@ using TextList = std::vector<std::string>;
 std::string words(RandomStream& random, std::size_t count, std::uint32_t vocabulary) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
-    auto word = random.below(vocabulary);
+    std::uint64_t word = (random.below(vocabulary) + 1) * 0x9e3779b97f4a7c15u;
     text += i > 0 ? " " : "";
-    for (int k = 0; k < 5; ++k, word = word * 31 + 17) text += static_cast<char>('a' + word % 26);
+    for (int k = 0; k < 5; ++k, word = word * 6364136223846793005u + 1442695040888963407u)
+      text += static_cast<char>('a' + (word >> 33) % 26);
   }
   return text;
 }

@@ -30,8 +30,8 @@ std::vector<std::string> join_columns(std::span<const SearchColumn> columns, boo
 /// the records or more. Other columns count by their length, as in a whole text. With fewer than two texts there is nothing to weigh.
 /// 1,000 records of the smaller table look for their most similar record among 20,000 of the other one (within one table: among the
 /// others), evenly spaced, by one column alone: b is the mean of its cosine, 0 without any, and l the mean of its lead over the second one.
-/// The text with the largest b * l * min(n, 50) is the measure: its values recur, and single out a partner. Its weight is 1, that of
-/// another text min(1, b / b of the measure)^2, 0.05 or more. The measure also limits the length of the others (TextVectors).
+/// The text with the largest b * l * min(n, 50) is the measure: its values recur, and single out a partner. Its weight is 1, the one
+/// of another text min(1, b / b of the measure)^2, 0.05 or more. The measure also limits the length of the others (TextVectors).
 /// The columns must outlive what is returned.
 TextColumns weigh_columns(std::span<const SearchColumn> columns, bool one_table, std::size_t ngram = 3);
 
@@ -111,7 +111,7 @@ LEXFORMER_INLINE ColumnStrength column_strength(const SearchColumn& column, bool
   return {strength.best / n, strength.lead / n};
 }
 
-/// The mean number of n-grams of the values of a text, over 1,000 records of each table; 0: the column is no text.
+/// The mean number of n-grams of the values of a text, over 1,000 records of each table; 0 for a column that is not weighed.
 inline double text_ngrams(const SearchColumn& column, std::size_t ngram) {
   std::size_t ngrams = 0, present = 0, distinct = 0;
   for (const auto* texts : {&column.left, &column.right}) {
