@@ -93,7 +93,7 @@ class Match final : public program::Command {
     }
     origin.replace(o_.out, [&] { file.finish(); });
     const auto estimate = quality != nullptr ? quality->estimate() : std::nullopt;
-    if (page) lx::write_file_atomic(o_.report, page->html(command_line, estimate));
+    if (page) lx::write_file_atomic(o_.report, page->html(command_line, estimate && estimate->labels > 0 ? estimate : std::nullopt));
     progress.end();
     note(progress, lines.finished(matches, stream.decisions().threshold, o_.out));
     if (estimate) note(progress, lx::cat(o_.out, ": ", quality->text(*estimate)));

@@ -155,6 +155,7 @@ struct MatchFlags {
   MatchPageOptions page_options() const {
     MatchPageOptions page{.model = !model.empty(), .top = top};
     for (const auto& file : decision.validation) page.fitted_to += (page.fitted_to.empty() ? "the labelled pairs of " : ", ") + file;
+    if (page.fitted_to.empty() && model.empty()) page.fitted_to = "the similarities of all compared pairs, without labels";
     if (page.fitted_to.empty())
       page.fitted_to = decision.calibration_file.empty() ? "labelled pairs of the model's training"
                                                          : "the labelled pairs behind " + decision.calibration_file;

@@ -12,16 +12,6 @@
 
 namespace program {
 
-/// A share from 0 to 1 with its interval of 95 %.
-struct Estimate {
-  double value, low, high;
-};
-/// basis: from what it was estimated, as one sentence.
-struct QualityEstimate {
-  std::optional<Estimate> precision, recall;
-  std::string basis;
-};
-
 namespace detail {
 
 // The pictures are drawn on white: in the dark they and the colours that name their bars are inverted, and keep their hue.
@@ -82,7 +72,8 @@ class MatchPage {
   /// Adds the pairs of one left record.
   void add(const std::vector<lx::Match>& row) { summary_.add(row); }
 
-  std::string html(const std::string& command_line, const std::optional<QualityEstimate>& quality = {}) const {
+  /// quality: by labels of a sample, or nothing.
+  std::string html(const std::string& command_line, const std::optional<lx::QualityEstimate>& quality = {}) const {
     lx::ReportPage page(one() ? "Duplicates in " + names_[0] : lx::cat("Matches of ", names_[0], " and ", names_[1]),
                         std::string(detail::match_style) + card_style);
     page.add(lx::cat("<p class=\"lead\">", lx::escape_xml(headline(quality)), "</p>\n"));
@@ -102,7 +93,7 @@ class MatchPage {
  private:
   using Pair = MatchSummary::Pair;
   bool one() const { return records_.one_table(); }
-  bool probable() const { return decisions_.calibration.has_value(); }
+  bool probable() const { return decisions_.gives_probabilities(); }
   static std::string count(std::size_t n) { return detail::grouped_digits(n); }
   static std::string amount(std::size_t n, const char* one, const char* many) { return lx::cat(count(n), " ", n == 1 ? one : many); }
   const std::string& partner() const {
@@ -110,15 +101,15 @@ class MatchPage {
     return names[one() ? 1 : 0];
   }
 
-  std::string headline(const std::optional<QualityEstimate>& quality) const {
+  std::string headline(const std::optional<lx::QualityEstimate>& quality) const {
     const std::size_t all = records_.left().records.size(), found = summary_.with_partners(0, 1);
     const std::string what = one() ? "duplicate in the same table" : "partner in " + names_[1];
     const std::string of = lx::cat(count(all), " records of ", names_[0]);
     if (found == 0) return lx::cat("No ", what, " was found for any of the ", of, ".");
     const std::string begin = lx::cat("A ", what, " was found for ", found == all ? "all " : count(found) + " of the ", of, "; ");
-    if (quality && quality->precision) {
+    if (quality) {
       const auto wrong = [](double precision) { return std::lround(100 * (1 - precision)); };
-      const Estimate& p = *quality->precision;
+      const lx::Estimate& p = quality->precision;
       return lx::cat(begin, detail::of_a_hundred(1 - p.value, "pairs"), " wrong (", wrong(p.high), " to ", wrong(p.low), ").");
     }
     if (probable()) return lx::cat(begin, detail::of_a_hundred(1 - summary_.mean_value(), "pairs"), " probably wrong.");
@@ -152,19 +143,19 @@ class MatchPage {
   }
 
   /// Precision and recall, or why they are not known; matches by their probability.
-  void sureness(lx::ReportPage& page, const std::optional<QualityEstimate>& quality) const {
+  void sureness(lx::ReportPage& page, const std::optional<lx::QualityEstimate>& quality) const {
     if (summary_.matches().empty()) return;
     page.heading("How sure are the accepted pairs?");
     if (quality) {
       std::vector<std::vector<std::string>> rows;
-      const auto row = [&](const char* what, const std::optional<Estimate>& e) {
-        if (e)
-          rows.push_back({what, detail::percent(e->value, 1), lx::cat(detail::percent(e->low, 1), " to ", detail::percent(e->high, 1))});
+      const auto row = [&](const char* what, const lx::Estimate& e) {
+        rows.push_back({what, detail::percent(e.value, 1), lx::cat(detail::percent(e.low, 1), " to ", detail::percent(e.high, 1))});
       };
       row("accepted pairs that are right (precision)", quality->precision);
       row("true pairs that were accepted (recall)", quality->recall);
-      if (!rows.empty()) page.table({"", "estimate", "interval of 95 %"}, rows);
-      page.paragraph(quality->basis);
+      page.table({"", "estimate", "interval of 95 %"}, rows);
+      page.paragraph(lx::cat("Estimated for all compared pairs, by ", counted(quality->labels, "labelled pair", "labelled pairs"),
+                             " that were drawn by chance. True pairs that were not compared are not in the estimate."));
     }
     if (probable()) {
       page.paragraph(lx::cat("Expected by the probabilities: ", detail::of_a_hundred(summary_.mean_value(), "accepted pairs"),

@@ -62,8 +62,6 @@ class Report final : public program::Command {
     table_.texts = main.model.task().texts;
     records_.apply(table_, main.model.metadata, main.name);
     if (!test_.empty()) examples = lx::read_examples(test_, table_, main.model.task());
-    for (const auto& c : contenders)
-      program::warn_of_trained(lx::are_trained(examples, c.model.metadata, c.name), test_, c.name, lx::examples_name(table_.texts));
     const auto texts = main.model.task().texts;
     if (texts == 1 && !pair_.empty())
       lx::fail_usage("--pair", "the models read single texts; the attention of a text of --test is plotted");
@@ -83,16 +81,19 @@ class Report final : public program::Command {
       if (!examples.empty()) c.model.check_texts(lx::texts_of(examples, texts), test_);
     }
     lx::ReportPage page(title_);
-    if (!pair_.empty() || !examples.empty()) program::attention_section(page, contenders, view_);
-    if (!pair_.empty() || !examples.empty()) program::dependency_section(page, contenders, view_, knowledge);
     if (!examples.empty()) {
       std::vector<lx::Evaluation> evaluations;
-      for (const auto& c : contenders) evaluations.push_back(lx::evaluate(c.model, c.name, examples, c.model.threshold.value_or(0.5), 64));
+      for (const auto& c : contenders) {
+        program::warn_of_trained(lx::are_trained(examples, c.model.metadata, c.name), test_, c.name, lx::examples_name(texts));
+        evaluations.push_back(lx::evaluate(c.model, c.name, examples, c.model.threshold.value_or(0.5), 64));
+      }
       program::scores_section(page, contenders, evaluations, test_, examples, worst_);
       program::reliability_section(page, contenders, evaluations, examples);
       program::filter_section(page, contenders, evaluations, examples);
     }
     if (!noise_.empty()) program::noise_section(page, contenders, examples, noise_, typos_);
+    if (!pair_.empty() || !examples.empty()) program::attention_section(page, contenders, view_);
+    if (!pair_.empty() || !examples.empty()) program::dependency_section(page, contenders, view_, knowledge);
     program::training_section(page, contenders);
     program::report_footer(page, command_line);
     for (const auto& c : contenders) {

@@ -205,7 +205,7 @@ class Robustness(Refusals, unittest.TestCase):
                 self.refused(code, self.robustness("bad", *options), *parts)
                 self.assertFalse((self.folder / "bad").exists())
         bad = self.folder / "bad.dat"
-        for text, part in (("$camera\n\n", "line 2"), ("camera camra\n", "line 1: expected a misspelling and the correct word"), ("$all_right\nalright\n", "has no misspelling of a single word")):
+        for text, part in (("$camera\n\n", "line 2"), ("camera camra\n", "line 1: expected a misspelling, the correct word"), ("$all_right\nalright\n", "has no misspelling of a single word")):
             bad.write_text(text)
             self.refused(3, self.robustness("bad", "--misspellings", bad), "bad.dat: " + part)
         self.refused(3, self.robustness("bad", test="missing.tsv"), "missing.tsv")
