@@ -195,3 +195,20 @@ TEST_CASE("RecordSearch: vectors of texts, and both sources") {
   CHECK(quality.matches == 2);
   CHECK(quality.candidates == near.size());
 }
+
+TEST_CASE("match tells of tables that share records") {
+  std::vector<std::pair<std::string, std::string>> left, right;
+  for (int i = 0; i < 40; ++i) {
+    left.emplace_back(cat("l", i), cat("lamp number ", 7919 * i, i < 10 ? " red" : ""));
+    right.emplace_back(cat("r", i), cat("lamp number ", 7919 * i, i < 10 ? " red" : " blue"));
+  }
+  const auto notes_of = [](RecordPairs records) {
+    std::string all;
+    match_records(records, nullptr, nullptr, {}, {.note = [&](const std::string& text) { all += text + "\n"; }});
+    return all;
+  };
+  CHECK(notes_of(RecordPairs(table("a", left), table("b", right), {})).find("10 of 40 right records have an identical left record") !=
+        std::string::npos);
+  right[0].second += " blue";
+  CHECK(notes_of(RecordPairs(table("a", left), table("b", right), {})).find("identical") == std::string::npos);
+}

@@ -53,7 +53,7 @@ struct TableOptions {
   bool labels = true;  // false: the columns of the texts suffice
   /// Columns whose values are kept unchanged, such as ids; by name or number, as in `columns`. A name implies a header.
   std::vector<std::string> keep{};
-  /// Columns whose values are kept where the table has them, after those of `keep`; else their values are empty. By name.
+  /// Columns whose values are kept where the table has them, behind the columns of `keep`; else their values are empty. By name.
   std::vector<std::string> keep_optional{};
   std::string keep_advice{};                // appended to the error if the last of these columns is missing
   std::size_t texts = 2;                    // of a row: 2, a pair; 1: PairRow::right stays empty

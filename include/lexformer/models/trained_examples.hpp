@@ -22,7 +22,7 @@ inline constexpr std::size_t most_trained_examples = 131072;
 void keep_trained_examples(std::span<const PairExample> examples, std::map<std::string, std::string>& metadata);
 
 /// For each example, whether it is among those that a model with this metadata was trained on. Of 131,072 hashes of 32 bits, one of 32,768
-/// other examples has one. where: the file of the model. Errors (file): what the metadata holds is no list of hashes.
+/// other examples has one. where: the file of the model. Errors (file): the metadata holds something else than hashes.
 std::vector<std::uint8_t> are_trained(std::span<const PairExample> examples, const std::map<std::string, std::string>& metadata,
                                       const std::string& where);
 

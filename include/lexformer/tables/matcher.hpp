@@ -104,9 +104,12 @@ std::vector<Match> match_records(const RecordPairs& records, const Scorer* model
 #include <algorithm>
 #include <charconv>
 #include <iomanip>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/hash.hpp"
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/json.hpp"
 
@@ -159,6 +162,15 @@ LEXFORMER_INLINE void check_match(const MatchOptions& options, const Scorer* mod
 
 namespace detail {
 
+/// Tells of tables that share records: an identical record hides other partners.
+inline void tell_shared(const std::vector<std::string>& left, const std::vector<std::string>& right, const Note& note) {
+  const std::unordered_set<std::string_view, SeededHash> known(left.begin(), left.end());
+  const auto shared = std::count_if(right.begin(), right.end(), [&](const auto& text) { return !text.empty() && known.contains(text); });
+  if (4 * static_cast<std::size_t>(shared) >= std::max<std::size_t>(right.size(), 40))
+    tell(note, cat(shared, " of ", right.size(), " right records have an identical left record; if the tables share records, ",
+                   "label some candidates: without labels no other partner of these is found"));
+}
+
 /// Finds the candidates of all records.
 LEXFORMER_INLINE std::vector<Candidate> find_candidates(const RecordPairs& records, const MatchOptions& options, const MatchHooks& hooks) {
   const auto counted = [](auto count, const char* one, const char* many) {
@@ -167,6 +179,7 @@ LEXFORMER_INLINE std::vector<Candidate> find_candidates(const RecordPairs& recor
   const std::size_t left = records.left().records.size();
   tell(hooks.note, records.one_table() ? counted(left, "record", "records") : cat(left, " x ", records.right().records.size(), " records"));
   const auto texts = search_texts(records);
+  if (!records.one_table()) tell_shared(texts.first, texts.second, hooks.note);
   CandidateOptions candidates = options.candidates;
   std::vector<SearchColumn> columns;
   if (candidates.weighs_columns()) {
