@@ -235,7 +235,8 @@ class MatchPage {
       for (double& height : group) height /= factor;
     if (probable())
       for (double& edge : edges) edge *= 100;
-    const double threshold = probable() ? 100 * (*decisions_.calibration)(decisions_.threshold) : decisions_.threshold;
+    const auto probability = decisions_.probability(decisions_.threshold);
+    const double threshold = probability ? 100 * *probability : decisions_.threshold;
     std::vector<lx::ChartMark> marks;
     if (threshold > edges.front() && threshold < edges.back()) marks.push_back({threshold, "", false});
     page.add(lx::cat("<figure>\n",

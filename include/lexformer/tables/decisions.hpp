@@ -51,6 +51,8 @@ struct Decisions {
   std::optional<Cascade> cascade{};
 
   bool gives_probabilities() const { return calibration || curve; }
+  /// The calibrated probability of a score; nothing without a calibration.
+  std::optional<double> probability(double score) const;
   /// score: the model's, or the similarity if there is none. match = is_match(score, threshold).
   PairDecision of(double score, const CheapEvidence& evidence) const;
   /// What the cascade decides; nothing for a pair that needs the model.
@@ -116,6 +118,11 @@ std::optional<Cascade> choose_cascade(const ValidationPairs& valid, const Eviden
 
 namespace lexformer {
 
+LEXFORMER_INLINE std::optional<double> Decisions::probability(double score) const {
+  if (curve) return (*curve)(score);
+  return calibration ? std::optional((*calibration)(score)) : std::nullopt;
+}
+
 LEXFORMER_INLINE PairDecision Decisions::of(double score, const CheapEvidence& evidence) const {
   PairDecision pair;
   pair.score = score;
@@ -123,8 +130,7 @@ LEXFORMER_INLINE PairDecision Decisions::of(double score, const CheapEvidence& e
     pair.model = score;
     pair.score = (*combined)(score, evidence);
   }
-  if (calibration) pair.probability = (*calibration)(pair.score);
-  if (curve) pair.probability = (*curve)(pair.score);
+  pair.probability = probability(pair.score);
   pair.match = is_match(pair.score, threshold);
   return pair;
 }
