@@ -30,6 +30,15 @@ double logistic(double x);
 /// features a label), row by row. Errors: no example; another number of values; a label that is not 0 or 1; a value that is not finite.
 LogisticRegression fit_logistic(std::span<const double> features, std::span<const std::int32_t> labels, double penalty = 0);
 
+namespace detail {
+/// log(1 + exp(x)) without overflow.
+double softplus(double x);
+/// Solves A x = b for a symmetric positive definite A (n, n) by Cholesky's decomposition, whose factor L is then the lower triangle of a.
+/// Returns whether A is one.
+bool solve_positive(std::vector<double>& a, std::vector<double>& b);
+double sum_of_magnitudes(const std::vector<double>& v);
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -42,13 +51,9 @@ LogisticRegression fit_logistic(std::span<const double> features, std::span<cons
 
 namespace lexformer {
 
-namespace detail {
+LEXFORMER_INLINE double detail::softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
-/// log(1 + exp(x)) without overflow.
-inline double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
-
-/// Solves A x = b for a symmetric positive definite A (n, n) by Cholesky's decomposition. Returns whether A is one.
-inline bool solve_positive(std::vector<double>& a, std::vector<double>& b) {
+LEXFORMER_INLINE bool detail::solve_positive(std::vector<double>& a, std::vector<double>& b) {
   const std::size_t n = b.size();
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
@@ -67,7 +72,11 @@ inline bool solve_positive(std::vector<double>& a, std::vector<double>& b) {
   return true;
 }
 
-}  // namespace detail
+LEXFORMER_INLINE double detail::sum_of_magnitudes(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double value : v) sum += std::abs(value);
+  return sum;
+}
 
 LEXFORMER_INLINE double logistic(double x) {
   const double e = std::exp(-std::abs(x));
@@ -147,11 +156,6 @@ inline std::vector<double> newton_step(const StandardFeatures& f, const std::vec
   return step;
 }
 
-inline double sum_of_magnitudes(const std::vector<double>& v) {
-  double sum = 0;
-  for (const double value : v) sum += std::abs(value);
-  return sum;
-}
 }  // namespace detail
 
 LEXFORMER_INLINE LogisticRegression fit_logistic(std::span<const double> features, std::span<const std::int32_t> labels, double penalty) {
