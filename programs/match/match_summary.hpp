@@ -35,7 +35,8 @@ class ValueHistogram {
     const bool shares = lowest_ >= 0 && highest_ <= 1;
     const double first = shares ? 0 : bins_.begin()->first, last = shares ? per_unit_ - 1 : bins_.rbegin()->first;
     Bars out{{first / per_unit_}, {{}, {}}};
-    for (double bin = first; bin <= last; ++bin) {
+    for (std::size_t k = 0; first + static_cast<double>(k) <= last; ++k) {
+      const double bin = first + static_cast<double>(k);
       out.edges.push_back((bin + 1) / per_unit_);
       for (std::size_t kind = 0; kind < 2; ++kind) {
         std::size_t count = count_in(bin, kind);
