@@ -18,11 +18,11 @@ namespace program {
 
 /// Reads files with the columns left_id, right_id and score, and calls row(pair, score, match, probability) for each row. match:
 /// whether the score reaches the threshold; without one the column match says it, if `matches`. probability: of the column probability, if
-/// there is one. instead: the options to name where there is no such column.
+/// there is one and `probabilities`. instead: the options to name where there is no such column.
 /// records: as TableOptions::records.
 template <class F>
-void read_scored_pairs(const std::vector<std::string>& files, std::optional<double> threshold, bool matches, const char* instead,
-                       const std::shared_ptr<const lx::RecordPairs>& records, F&& row) {
+void read_scored_pairs(const std::vector<std::string>& files, std::optional<double> threshold, bool matches, bool probabilities,
+                       const char* instead, const std::shared_ptr<const lx::RecordPairs>& records, F&& row) {
   lx::TableOptions table;
   table.records = records;
   table.ids = true;
@@ -32,7 +32,7 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
     table.keep.emplace_back("match");
     table.keep_advice = lx::cat("; give ", instead);
   }
-  table.keep_optional = {"probability"};
+  if (probabilities) table.keep_optional = {"probability"};
   table.labels = false;
   for (const auto& path : files) {
     std::ifstream in(path, std::ios::binary);
@@ -54,7 +54,7 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
       constexpr double largest = std::numeric_limits<double>::max();
       const double score = number("score", pair.kept[0], -largest, largest, "a number");
       std::optional<double> probability;
-      if (!pair.kept.back().empty()) probability = number("probability", pair.kept.back(), 0, 1, "a number from 0 to 1");
+      if (probabilities && !pair.kept.back().empty()) probability = number("probability", pair.kept.back(), 0, 1, "a number from 0 to 1");
       bool match = threshold && lx::is_match(score, *threshold);
       if (matches && !threshold) {
         const auto value = lx::find_label(pair.kept[1], {"0", "1"});

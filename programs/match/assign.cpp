@@ -51,7 +51,7 @@ class Assign final : public program::Command {
     Ids left, right_ids;
     Ids& right = one_table_ ? left : right_ids;
     std::vector<lx::ScoredPair> pairs;
-    program::read_scored_pairs(files_, threshold_, true, "--threshold", nullptr,
+    program::read_scored_pairs(files_, threshold_, true, false, "--threshold", nullptr,
                                [&](const lx::PairRow& pair, double score, bool match, std::optional<double>) {
                                  const std::size_t l = left.number(pair.left), r = right.number(pair.right);
                                  if (match) pairs.push_back({l, r, score});

@@ -30,8 +30,11 @@ struct Decided {
   std::vector<std::uint8_t> match, label;
   std::size_t absent = 0;                        // labelled matches that no file has, with any score
   std::size_t selected = 0;                      // pairs that are known to be no sample
+  std::size_t missing = 0;                       // pairs of a sample that the files do not have, or have without a probability
   std::vector<std::pair<Found, bool>> sample{};  // pairs of a sample that the files have, and their labels
 
+  /// Whether the labels tell something of all pairs.
+  bool estimates() const { return !sample.empty() && missing == 0; }
   lx::BinaryCounts counts() const {
     lx::BinaryCounts c;
     for (std::size_t i = 0; i < match.size(); ++i) c.add(match[i] == 1, label[i] == 1);
@@ -63,7 +66,7 @@ class EvaluateMatches final : public program::Command {
   }
   int run() override {
     FoundPairs found;
-    program::read_scored_pairs(files_, threshold_, true, "--threshold", nullptr,
+    program::read_scored_pairs(files_, threshold_, true, true, "--threshold", nullptr,
                                [&](const lx::PairRow& pair, double, bool match, std::optional<double> probability) {
                                  Found& one = found[lx::pair_key(pair.left, pair.right, one_table_)];
                                  one = {one.match || match, probability};
@@ -89,7 +92,7 @@ class EvaluateMatches final : public program::Command {
       lx::Json entry = {{"file", d.path},        {"labelled", d.label.size()},    {"matches", c.true_positive + c.false_negative},
                         {"absent", d.absent},    {"precision", figures[0].value}, {"recall", figures[1].value},
                         {"f1", figures[2].value}};
-      if (!d.sample.empty()) entry["estimated"] = true;
+      if (d.estimates()) entry["estimated"] = true;
       text << std::left << std::setw(static_cast<int>(width) + 2) << d.path << std::right << std::setw(8) << d.label.size() << std::setw(9)
            << c.true_positive + c.false_negative << std::setw(8) << d.absent;
       for (const auto& [value, low, high] : figures) {
@@ -115,20 +118,23 @@ class EvaluateMatches final : public program::Command {
     for (std::size_t i = 0; i < labels.size(); ++i) {
       const auto& row = table.rows[i];
       const auto pair = found.find(lx::pair_key(row.left, row.right, one_table_));
-      given.add(row.left, row.right, labels[i] == 1 ? "1" : "0", path, row.line);
+      const bool is_new = given.add(row.left, row.right, labels[i] == 1 ? "1" : "0", path, row.line);
       decided.match.push_back(pair != found.end() && pair->second.match ? 1 : 0);
       decided.label.push_back(static_cast<std::uint8_t>(labels[i]));
       if (labels[i] == 1 && pair == found.end()) ++decided.absent;
       const auto chosen = lx::parse_choice(row.kept[0], lx::cat(path, ": line ", row.line));
       if (chosen && !lx::is_sample(*chosen)) ++decided.selected;
-      if (chosen && lx::is_sample(*chosen) && pair != found.end() && pair->second.probability)
+      if (!is_new || !chosen || !lx::is_sample(*chosen)) continue;
+      if (pair != found.end() && pair->second.probability)
         decided.sample.emplace_back(pair->second, labels[i] == 1);
+      else
+        ++decided.missing;
     }
     return decided;
   }
   /// Precision, recall and F1: of all pairs of the files, if some of the labels are a sample of them; else on the labelled pairs.
   std::array<lx::Estimate, 3> figures(const Decided& d, const FoundPairs& found) const {
-    if (!d.sample.empty()) {
+    if (d.estimates()) {
       lx::MatchQuality quality;
       for (const auto& [key, pair] : found)
         if (pair.probability) quality.add(*pair.probability, pair.match);
@@ -144,9 +150,14 @@ class EvaluateMatches final : public program::Command {
     return out;
   }
   static void explain(const Decided& d, std::size_t pairs) {
-    if (!d.sample.empty())
+    if (d.estimates())
       std::cerr << d.path << ": estimated for all " << pairs << " pairs, by " << program::counted(d.sample.size(), "label", "labels")
                 << " of a sample\n";
+    else if (d.missing > 0)
+      std::cerr
+          << d.path << ": the files do not have " << program::counted(d.missing, "pair", "pairs")
+          << " of the sample with a probability (as after --top, --matches-only or assign), so these figures are of the labelled pairs "
+             "alone, among which hard pairs are more frequent\n";
     else if (d.selected > 0)
       std::cerr << d.path << ": " << program::counted(d.selected, "pair was", "pairs were")
                 << " chosen by the score, not by chance, so these figures say nothing of other pairs\n";

@@ -52,6 +52,11 @@ class Match final : public program::Command {
     std::vector<lx::PairExample> examples;
     for (const auto& [left, right] : labelled.places) examples.push_back({records.left_texts()[left], records.right_texts()[right]});
     labelled.trained = lx::are_trained(examples, model.metadata, o_.model);
+    if (records.one_table()) {  // either order
+      for (auto& e : examples) std::swap(e.left, e.right);
+      const auto turned = lx::are_trained(examples, model.metadata, o_.model);
+      for (std::size_t i = 0; i < turned.size(); ++i) labelled.trained[i] |= turned[i];
+    }
     program::warn_of_trained(labelled.trained, labelled.name, o_.model, "pairs");
   }
   /// Also with --quiet, since the result may be worthless on other pairs.

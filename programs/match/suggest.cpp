@@ -62,21 +62,23 @@ class Suggest final : public program::Command {
     std::vector<double> scores;  // of all pairs, with the decisions of match
     std::vector<std::int32_t> decisions;
     const bool by_sample = options_.by == lx::SuggestBy::sample;
-    program::read_scored_pairs(files_, threshold_, by_uncertainty || by_sample, "--threshold, or --by spread", records,
-                               [&](const lx::PairRow& pair, double score, bool match, std::optional<double> probability) {
-                                 if (by_sample && !probability)
-                                   lx::fail_file(
-                                       lx::cat(files_[0], ": line ", pair.line),
-                                       "there is no probability, which --by sample needs; match writes it for two tables, and with "
-                                       "--validation; else take --by spread or --by random");
-                                 scores.push_back(score);
-                                 decisions.push_back(match ? 1 : 0);
-                                 const auto [left, right] = key(pair, files_[0]);
-                                 if (!known.emplace(left, right).second) return;
-                                 pairs.push_back({left, right, score});
-                                 probabilities.push_back(probability.value_or(0));
-                                 matches.push_back(match ? 1 : 0);
-                               });
+    const char* const instead = by_sample ? "--by spread or --by random" : "--threshold, or --by spread";
+    for (const auto& path : files_)
+      program::read_scored_pairs(
+          {path}, threshold_, by_uncertainty || by_sample, by_sample, instead, records,
+          [&](const lx::PairRow& pair, double score, bool match, std::optional<double> probability) {
+            if (by_sample && !probability)
+              lx::fail_file(lx::cat(path, ": line ", pair.line),
+                            "there is no probability, which --by sample needs; match writes it for two tables, and with --validation; else "
+                            "take --by spread or --by random");
+            scores.push_back(score);
+            decisions.push_back(match ? 1 : 0);
+            const auto [left, right] = key(pair, path);
+            if (!known.emplace(left, right).second) return;
+            pairs.push_back({left, right, score});
+            probabilities.push_back(probability.value_or(0));
+            matches.push_back(match ? 1 : 0);
+          });
     if (pairs.empty()) lx::fail_file(files_[0], "holds no pair that is not labelled");
     // The decisions of a cascade do not follow the scores alone, so no threshold may separate them.
     if (by_uncertainty) {

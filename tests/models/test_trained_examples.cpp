@@ -41,7 +41,9 @@ TEST_CASE("trained examples: the form of docs/format.md, and too many of them") 
   std::vector<PairExample> many;
   for (std::size_t i = 0; i <= most_trained_examples + 10; ++i) many.push_back({cat(i), ""});
   keep_trained_examples(many, metadata);
-  CHECK(metadata.empty());
+  CHECK(metadata.at("lexformer.trained_on").empty());
+  keep_trained_examples(std::vector<PairExample>{{"a", "b"}}, metadata);  // the others are not forgotten
+  CHECK(metadata.at("lexformer.trained_on").empty());
   for (const char* bad : {"1234567", "1234567g"}) {
     metadata["lexformer.trained_on"] = bad;
     expect_file_error([&] { are_trained(many, metadata, "m.lxf"); }, "m.lxf: lexformer.trained_on is not a list of hashes");

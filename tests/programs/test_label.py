@@ -145,8 +145,22 @@ class Label(Refusals, unittest.TestCase):
             self.assertLessEqual(low - 0.1, 100 * truth)
             self.assertGreaterEqual(high + 0.1, 100 * truth)
             self.assertTrue(low <= value <= high)
-        for option in ("--min-precision", "--min-recall"):
-            self.assertEqual(program("match", *tables, "--validation", labels, option, 0.9, "--out", out).returncode, 0)
+        for option, share in (("--min-precision", 0.9), ("--min-recall", 0.9), ("--min-recall", 1)):
+            wanted = program("match", *tables, "--validation", labels, option, share, "--out", out)
+            self.assertEqual(wanted.returncode, 0, wanted.stderr)
+        # A label that is given again counts once.
+        twice = program("match", *tables, "--validation", labels, labels, "--out", out)
+        self.assertIn("by 40 labels of a sample", twice.stderr)
+        self.assertEqual(re.search("precision .*candidates", twice.stderr)[0], figures[0].split(": ", 1)[1].split(", by")[0])
+        first = program("evaluate_matches", matches, "--pairs", labels).stdout.splitlines()[2].split(maxsplit=4)[4]
+        self.folder.joinpath("again-labels.csv").write_text(labels.read_text() + "\n".join(labels.read_text().splitlines()[1:]) + "\n")
+        self.assertEqual(program("evaluate_matches", matches, "--pairs", self.folder / "again-labels.csv").stdout.splitlines()[2].split(maxsplit=4)[4], first)
+        # A file without all pairs says nothing of them.
+        best = self.folder / "best.csv"
+        self.assertEqual(program("match", *tables, "--matches-only", "--out", best).returncode, 0)
+        done = program("evaluate_matches", best, "--pairs", labels, "--output", self.folder / "e.json")
+        self.assertRegex(done.stderr, r"labels\.csv: the files do not have \d+ pairs of the sample with a probability")
+        self.assertNotIn("estimated", json.loads((self.folder / "e.json").read_text())["files"][0])
         done = program("evaluate_matches", matches, "--pairs", labels, "--output", self.folder / "e.json")
         self.assertIn(f"labels.csv: estimated for all {len(rows) - 1} pairs, by 40 labels of a sample", done.stderr)
         entry = json.loads((self.folder / "e.json").read_text())["files"][0]
@@ -213,8 +227,8 @@ class Label(Refusals, unittest.TestCase):
         out, ask = self.folder / "out.csv", self.folder / "ask.csv"
         self.suggest("--by", "spread", "--count", 5)
         self.refused(2, program("suggest", self.candidates, "--out", out), "--left", "must be given")
-        for by in ("sample", "uncertainty"):
-            self.refused(3, program("suggest", self.candidates, *self.tables, "--out", out, "--by", by), "there is no column 'match'", "; give --threshold, or --by spread")
+        for by, advice in (("sample", "--by spread or --by random"), ("uncertainty", "--threshold, or --by spread")):
+            self.refused(3, program("suggest", self.candidates, *self.tables, "--out", out, "--by", by), "there is no column 'match'", f"; give {advice}")
         for threshold in (1.5, 0):
             self.refused(2, program("suggest", self.candidates, *self.tables, "--by", "uncertainty", "--out", out, "--threshold", threshold), f"suggest: --threshold: is {threshold}, expected a number between 0 and 1")
         self.refused(3, program("suggest", self.candidates, *self.tables, "--out", out, "--threshold", 0.5), "candidates.csv: line 2: there is no probability", "--by spread")

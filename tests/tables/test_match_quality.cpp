@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "lexformer/core/random.hpp"
@@ -65,6 +67,32 @@ TEST_CASE("MatchQuality: without matches, and without pairs") {
   CHECK(q.precision.value == 0);
   CHECK(q.recall.value == 0);
   CHECK(q.matches == doctest::Approx(1).epsilon(0.05));
+}
+
+TEST_CASE("MatchQuality: labels of pairs that were not counted, and repeated ones, are refused") {
+  MatchQuality quality;
+  quality.add(0.4, false);
+  quality.add_label(0.4, false, true);
+  CHECK(quality.estimate().matches == doctest::Approx(1));
+  CHECK_THROWS_AS(quality.estimate(0), Error);
+  quality.add_label(0.4, false, true);
+  CHECK_THROWS_AS(quality.estimate(), Error);
+  MatchQuality other;
+  other.add(0.4, false);
+  other.add_label(0.4, true, true);
+  CHECK_THROWS_AS(other.estimate(), Error);
+}
+
+TEST_CASE("expected thresholds: a recall of one is reached, in whatever order the pairs are") {
+  RandomStream random(19, 0);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<double> scores, p;
+    for (int i = 0; i < 300; ++i) {
+      scores.push_back(random.uniform());
+      p.push_back(random.uniform());
+    }
+    CHECK(expected_recall_threshold(scores, p, 1).value() < *std::min_element(scores.begin(), scores.end()));
+  }
 }
 
 TEST_CASE("expected thresholds agree with their definitions") {
@@ -164,8 +192,8 @@ TEST_CASE("law: the probability does not fall where the similarity rises") {
   CHECK(curve(1) <= 1);
 }
 
-TEST_CASE("fit_similarity_curve: not within one table, and not without candidates") {
+TEST_CASE("fit_similarity_curve: not within one table") {
   CHECK(!fit_similarity_curve(Evidence({{0, 1, 0.5f}}, true)));
-  CHECK(!fit_similarity_curve(Evidence({}, false)));
+  CHECK(fit_similarity_curve(Evidence({}, false)));
   CHECK(fit_similarity_curve(Evidence({{0, 0, 0.5f}}, false)));
 }

@@ -18,7 +18,7 @@ namespace lexformer {
 /// Beyond this number no hashes are kept: a file would grow by more than a megabyte.
 inline constexpr std::size_t most_trained_examples = 131072;
 
-/// Adds the hashes of these examples to those that the metadata has. With too many of them, the metadata has none.
+/// Adds the hashes of these examples to the ones that the metadata has. With too many of them, it has an empty list from then on.
 void keep_trained_examples(std::span<const PairExample> examples, std::map<std::string, std::string>& metadata);
 
 /// For each example, whether it is among those that a model with this metadata was trained on. Of 131,072 hashes of 32 bits, one of 32,768
@@ -64,13 +64,13 @@ inline std::vector<std::string> trained_hashes(const std::map<std::string, std::
 }  // namespace detail
 
 LEXFORMER_INLINE void keep_trained_examples(std::span<const PairExample> examples, std::map<std::string, std::string>& metadata) {
+  const std::string key(detail::trained_key);
+  if (const auto kept = metadata.find(key); kept != metadata.end() && kept->second.empty()) return;
   auto hashes = detail::trained_hashes(metadata, "metadata");
   for (const auto& e : examples) hashes.push_back(detail::example_hash(e));
   std::sort(hashes.begin(), hashes.end());
   hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
-  const std::string key(detail::trained_key);
-  metadata.erase(key);
-  if (!hashes.empty() && hashes.size() <= most_trained_examples) metadata[key] = join(hashes, "");
+  if (!hashes.empty()) metadata[key] = hashes.size() <= most_trained_examples ? join(hashes, "") : "";
 }
 
 LEXFORMER_INLINE std::vector<std::uint8_t> are_trained(std::span<const PairExample> examples,

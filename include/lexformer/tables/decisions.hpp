@@ -95,7 +95,8 @@ Decisions choose_decisions(const DecisionOptions& options, double usual, const V
                            const Note& note = {});
 
 /// Decides by the similarity of two tables, with probabilities: curve, fitted to all candidates, and by the pairs of `valid` that are a
-/// sample, if there are any. The threshold has the largest expected F1, or the wanted precision or recall. Notes how it was chosen.
+/// sample, if there are any. Then the threshold has the largest expected F1, or the wanted precision or recall; without them it is the
+/// one of the options, or 0.5. Options for calibration are not used. Notes how the threshold was chosen.
 /// Errors (file): no threshold has the wanted precision.
 Decisions decide_by_curve(const DecisionOptions& options, SimilarityCurve curve, const ValidationPairs* valid, const Evidence& evidence,
                           const Note& note = {});
@@ -222,7 +223,8 @@ LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usu
     tell(cat(valid->name, ": only ", valid->matches(), valid->matches() == 1 ? " match" : " matches",
              " among the candidates: threshold and probabilities are rough; label more, a hundred matches if possible"));
   detail::tell_lost(*valid, "; recall and F1 count ", note);
-  const bool judges = valid->selected == 0;
+  const bool sampled = std::count(valid->sampled.begin(), valid->sampled.end(), 1) > 0;
+  const bool judges = valid->selected == 0 && !sampled;  // of a sample, hard pairs are more frequent
   auto scores = valid->scores;
   if (combine) {
     d.combined = fit_combined_score(odds, valid->scores, valid->evidence, valid->labels);
@@ -239,11 +241,11 @@ LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usu
   d.calibration = fit_calibration(o.calibrate, scores, valid->labels);
   if (judges) tell(calibration_summary(o.calibrate, valid->name, scores, valid->labels));
   d.threshold = o.min_precision || o.min_recall ? detail::wanted_threshold(o, *valid, scores) : o.threshold.value_or(usual);
-  if (!judges)
+  if (valid->selected > 0)
     tell(cat(valid->name, ": ", valid->selected,
              " pairs were chosen by their score or seen in training, so precision and recall on them say nothing of "
              "the candidates"));
-  else
+  else if (judges)
     tell(detail::reached(*valid, scores, d.threshold));
   return d;
 }
@@ -280,8 +282,10 @@ LEXFORMER_INLINE Decisions decide_by_curve(const DecisionOptions& o, SimilarityC
   } else {
     d.threshold = o.threshold.value_or(expected_f1_threshold(scores, probabilities));
   }
-  detail::tell(note, cat(valid->name, ": threshold ", d.threshold, ", by ", quality.labels(), " labels of a sample and all ",
-                         evidence.size(), " candidates"));
+  const std::size_t others = valid->labels.size() - quality.labels();
+  detail::tell(note, cat(valid->name, ": threshold ", d.threshold, ", by ", quality.labels(), quality.labels() == 1 ? " label" : " labels",
+                         " of a sample and all ", evidence.size(), " candidates",
+                         others == 0 ? "" : cat("; ", others, " labels are not used, since it is not known that they are of a sample")));
   return d;
 }
 

@@ -22,13 +22,13 @@ inline std::pair<std::string, std::string> pair_key(const std::string& left, con
   return one_table && right < left ? std::pair(right, left) : std::pair(left, right);
 }
 
-/// Refuses a pair of ids with two different labels.
+/// The labels of pairs of ids. A pair may have its label several times, but no two different ones.
 class GivenLabels {
  public:
   explicit GivenLabels(bool one_table) : one_table_(one_table) {}
 
-  /// Errors (file): the pair had another label.
-  void add(const std::string& left, const std::string& right, const std::string& label, const std::string& file, std::size_t line);
+  /// Whether the pair is new. Errors (file): it had another label.
+  bool add(const std::string& left, const std::string& right, const std::string& label, const std::string& file, std::size_t line);
 
  private:
   bool one_table_;
@@ -93,12 +93,14 @@ std::vector<std::string> telling_columns(const LabelledPairs& pairs, const Recor
 
 namespace lexformer {
 
-LEXFORMER_INLINE void GivenLabels::add(const std::string& left, const std::string& right, const std::string& label, const std::string& file,
+LEXFORMER_INLINE bool GivenLabels::add(const std::string& left, const std::string& right, const std::string& label, const std::string& file,
                                        std::size_t line) {
-  const auto& place = labels_.try_emplace(pair_key(left, right, one_table_), label, cat(file, ": line ", line)).first->second;
+  const auto [found, is_new] = labels_.try_emplace(pair_key(left, right, one_table_), label, cat(file, ": line ", line));
+  const auto& place = found->second;
   if (place.first != label)
     fail_file(cat(file, ": line ", line), "the pair ", in_quotes(left), ", ", in_quotes(right), " has the label ", in_quotes(label),
               ", but ", in_quotes(place.first), " in ", place.second, "; keep one of them");
+  return is_new;
 }
 
 LEXFORMER_INLINE std::size_t LabelledPairs::matches() const {
@@ -138,10 +140,11 @@ LEXFORMER_INLINE LabelledPairs read_labelled_pairs(const std::vector<std::string
     const auto classes = class_labels(rows, label_names);
     for (std::size_t i = 0; i < classes.size(); ++i) {
       const PairRow& row = rows.rows[i];
-      given.add(row.left_id, row.right_id, label_names[classes[i]], file, row.line);
+      const bool is_new = given.add(row.left_id, row.right_id, label_names[classes[i]], file, row.line);
       out.places.emplace_back(records->left_place(row.left_id, file), records->right_place(row.right_id, file));
       out.labels.push_back(static_cast<std::int32_t>(classes[i]));
-      out.chosen.push_back(parse_choice(row.kept[0], cat(file, ": line ", row.line)));
+      const auto chosen = parse_choice(row.kept[0], cat(file, ": line ", row.line));
+      out.chosen.push_back(is_new ? chosen : std::nullopt);  // a repeated pair is once in the sample
     }
   }
   return out;

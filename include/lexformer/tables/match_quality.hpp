@@ -36,12 +36,12 @@ class MatchQuality {
  public:
   /// Counts a pair.
   void add(double probability, bool match);
-  /// Gives the label of a pair that was counted.
+  /// Gives the label of a pair that was counted, once.
   void add_label(double probability, bool match, bool label);
 
   std::size_t labels() const { return labelled_.size(); }
   /// Draws `draws` weights a from the posterior (logistic_posterior()), and for each the number of matches among the other pairs. Without
-  /// labels it is the prior's estimate. Errors: no pair was counted.
+  /// labels it is the prior's estimate. Errors: no pair was counted; a label of a pair that was not, or two labels of one pair; 0 draws.
   QualityEstimate estimate(std::size_t draws = 2000, std::uint64_t seed = 1) const;
   /// The most probable a.
   std::vector<double> weights() const;
@@ -161,12 +161,16 @@ inline Estimate weighted_estimate(std::vector<std::pair<double, double>> values)
 
 LEXFORMER_INLINE QualityEstimate MatchQuality::estimate(std::size_t draws, std::uint64_t seed) const {
   if (cells_[0].empty() && cells_[1].empty()) fail("MatchQuality", "no pair was counted");
+  if (draws == 0) fail("MatchQuality", "0 draws, expected 1 or more");
   std::vector<Cell> rest[2] = {cells_[0], cells_[1]};  // the pairs without a label
   double known[2] = {0, 0}, pairs[2] = {0, 0};         // labelled matches, and all pairs, by decision
   for (const std::size_t match : {0u, 1u})
     for (const Cell& c : rest[match]) pairs[match] += c.count;
   for (const auto& pair : labelled_) {
-    Cell& c = rest[pair.match ? 1 : 0].at(cell(pair.z));
+    auto& cells = rest[pair.match ? 1 : 0];
+    if (cells.empty() || cells[cell(pair.z)].count < 1)
+      fail("MatchQuality", "a label is of a pair that was not counted, or it is repeated");
+    Cell& c = cells[cell(pair.z)];
     --c.count;
     c.sum -= pair.z;
     known[pair.match ? 1 : 0] += pair.label ? 1 : 0;
@@ -201,7 +205,8 @@ void each_expected_cut(std::span<const double> scores, std::span<const double> p
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-  const double all = std::accumulate(p.begin(), p.end(), 0.0);
+  double all = 0;  // in this order, so that the last cut has the same sum
+  for (const std::size_t i : order) all += p[i];
   double sum = 0;
   for (std::size_t k = 0; k < order.size(); ++k) {
     sum += p[order[k]];

@@ -146,6 +146,8 @@ LEXFORMER_INLINE void check_match(const MatchOptions& options, const Scorer* mod
   const bool chosen = d.threshold || d.min_precision || d.min_recall || d.usual || (labelled && !d.model_alone);
   if (model == nullptr && one_table && !d.threshold && !labelled)
     fail_usage("threshold", "must be given, or validation pairs: without a model the scores within one table are cosines");
+  if (!labelled && (d.min_precision || d.min_recall))
+    fail_usage(d.min_precision ? "min_precision" : "min_recall", "needs validation pairs");
   if (model != nullptr) {
     const Task& task = model->task();
     if (task.texts != 2) fail_usage("model", options.model, " reads single texts, not pairs");
@@ -171,15 +173,16 @@ inline void tell_shared(const std::vector<std::string>& left, const std::vector<
                    "label some candidates: without labels no other partner of these is found"));
 }
 
-/// Finds the candidates of all records.
-LEXFORMER_INLINE std::vector<Candidate> find_candidates(const RecordPairs& records, const MatchOptions& options, const MatchHooks& hooks) {
+/// Finds the candidates of all records. shares_matter: the similarity alone decides.
+LEXFORMER_INLINE std::vector<Candidate> find_candidates(const RecordPairs& records, const MatchOptions& options, const MatchHooks& hooks,
+                                                        bool shares_matter) {
   const auto counted = [](auto count, const char* one, const char* many) {
     return cat(std::fixed, std::setprecision(0), count, " ", count == 1 ? one : many);
   };
   const std::size_t left = records.left().records.size();
   tell(hooks.note, records.one_table() ? counted(left, "record", "records") : cat(left, " x ", records.right().records.size(), " records"));
   const auto texts = search_texts(records);
-  if (!records.one_table()) tell_shared(texts.first, texts.second, hooks.note);
+  if (shares_matter && !records.one_table()) tell_shared(texts.first, texts.second, hooks.note);
   CandidateOptions candidates = options.candidates;
   std::vector<SearchColumn> columns;
   if (candidates.weighs_columns()) {
@@ -208,7 +211,7 @@ LEXFORMER_INLINE MatchStream::MatchStream(const RecordPairs& records, const Scor
   const DecisionOptions& decision = options.decision;
   check_match(options, model, valid != nullptr, records.one_table());
   if (valid != nullptr) valid->require_both_labels();
-  evidence_ = Evidence(detail::find_candidates(records, options, hooks), records.one_table());
+  evidence_ = Evidence(detail::find_candidates(records, options, hooks, model == nullptr && valid == nullptr), records.one_table());
   std::optional<ValidationPairs> validation;
   if (valid != nullptr) {
     validation.emplace(*valid, evidence_);

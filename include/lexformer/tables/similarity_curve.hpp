@@ -35,9 +35,9 @@ Json to_json(const SimilarityCurve& curve);
 /// left: of the left records, else of the right ones. Two tables.
 std::vector<double> similarities_of_strangers(const Evidence& evidence, bool left);
 
-/// Fits the weights w to the candidates of two tables; nothing for one table, and without candidates.
+/// Fits the weights w to the candidates of two tables; nothing for one table. Without candidates they are the default.
 ///
-/// With n records in a table, m pairs with x >= 0, and q of the n records whose similarity_of_strangers() has x >= 0:
+/// With n records in a table that have a candidate, m pairs with x >= 0, and q of the n records whose similarity_of_strangers() has x >= 0:
 ///   matches found  f(x) = m(x) - u q(x) / n - lost(-x) / 2,   u = n - f - lost: the records without a partner,
 ///   matches lost   lost(x) = d exp(x / 0.1), x < 0,           d: the density of f for x in [0, 0.16].
 /// A match is lost if one of its records has a better candidate; half of these better pairs have x >= 0. The table with fewer matches
@@ -181,7 +181,8 @@ LEXFORMER_INLINE std::vector<double> similarities_of_strangers(const Evidence& e
 }
 
 LEXFORMER_INLINE std::optional<SimilarityCurve> fit_similarity_curve(const Evidence& evidence) {
-  if (evidence.one_table || evidence.size() == 0) return std::nullopt;
+  if (evidence.one_table) return std::nullopt;
+  if (evidence.size() == 0) return SimilarityCurve();
   std::vector<double> x;
   for (std::size_t i = 0; i < evidence.size(); ++i) x.push_back(detail::similarity_logit(evidence.similarity(i)));
   const detail::MatchCounts left(x, similarities_of_strangers(evidence, true)), right(x, similarities_of_strangers(evidence, false));

@@ -265,7 +265,7 @@ LEXFORMER_INLINE void TextVectors::put_components(const TextColumns& all, std::v
       row.clear();
       for (std::size_t c = 0; columns.size() > 1 && c < columns.size(); ++c) {
         const double norm = c == all.measure ? 0 : detail::column_norm(counts[t], c, inverse);
-        factors[c] = columns[c].weight * (norm > limit ? limit / norm : 1);
+        factors[c] = columns[c].weight * (limit > 0 && norm > limit ? limit / norm : 1);
       }
       for (const auto& c : counts[t]) {
         const double weight = factors[c.column] * detail::feature_weight(c, inverse);
