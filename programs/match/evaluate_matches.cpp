@@ -30,11 +30,12 @@ struct Decided {
   std::vector<std::uint8_t> match, label;
   std::size_t absent = 0;                        // labelled matches that no file has, with any score
   std::size_t selected = 0;                      // pairs that are known to be no sample
+  bool fits = true;                              // the labels of the sample agree with the probabilities
   std::size_t missing = 0;                       // pairs of a sample that the files do not have, or have without a probability
   std::vector<std::pair<Found, bool>> sample{};  // pairs of a sample that the files have, and their labels
 
   /// Whether the labels tell something of all pairs.
-  bool estimates() const { return !sample.empty() && missing == 0; }
+  bool estimates() const { return !sample.empty() && missing == 0 && fits; }
   lx::BinaryCounts counts() const {
     lx::BinaryCounts c;
     for (std::size_t i = 0; i < match.size(); ++i) c.add(match[i] == 1, label[i] == 1);
@@ -130,6 +131,9 @@ class EvaluateMatches final : public program::Command {
       else
         ++decided.missing;
     }
+    lx::MatchQuality quality;
+    for (const auto& [pair, label] : decided.sample) quality.add_label(*pair.probability, pair.match, label);
+    decided.fits = quality.fits();
     return decided;
   }
   /// Precision, recall and F1: of all pairs of the files, if some of the labels are a sample of them; else on the labelled pairs.
@@ -158,6 +162,10 @@ class EvaluateMatches final : public program::Command {
           << d.path << ": the files do not have " << program::counted(d.missing, "pair", "pairs")
           << " of the sample with a probability (as after --top, --matches-only or assign), so these figures are of the labelled pairs "
              "alone, among which hard pairs are more frequent\n";
+    else if (!d.fits)
+      std::cerr << d.path
+                << ": the probabilities do not fit the labels of the sample, so these figures are of the labelled pairs alone, among which "
+                   "hard pairs are more frequent\n";
     else if (d.selected > 0)
       std::cerr << d.path << ": " << program::counted(d.selected, "pair was", "pairs were")
                 << " chosen by the score, not by chance, so these figures say nothing of other pairs\n";

@@ -111,6 +111,7 @@ class Labels {
     table.keep_optional = lx::choice_columns;
     lx::GivenLabels given(records->one_table());
     for (const auto& row : lx::read_pairs(path_, table).rows) {
+      lx::parse_choice(row.kept[0], lx::cat(path_, ": line ", row.line));
       const auto label = lx::find_label(row.label, {"0", "1"});
       if (!label) lx::fail_file(lx::cat(path_, ":", row.line), "the label is ", lx::in_quotes(row.label), ", expected 0 or 1");
       given.add(row.left_id, row.right_id, lx::cat(*label), path_, row.line);
@@ -247,8 +248,10 @@ class Label final : public program::Command {
     table.keep_optional = lx::choice_columns;
     std::vector<program::RecordPair> pairs;
     for (const auto& path : files_)
-      for (const auto& row : lx::read_pairs(path, table).rows)
+      for (const auto& row : lx::read_pairs(path, table).rows) {
+        lx::parse_choice(row.kept[0], lx::cat(path, ": line ", row.line));
         pairs.push_back({records->left_place(row.left_id, path), records->right_place(row.right_id, path), row.kept});
+      }
     if (!page_.empty()) {
       lx::write_file_atomic(page_, program::label_page(*records, pairs, "labels.csv"));
       std::cerr << page_ << ": " << program::counted(pairs.size(), "pair", "pairs") << " to label; open it in a browser\n";

@@ -40,7 +40,7 @@ class Match final : public program::Command {
     file.begin(o_.identity(stream));
     if (file.bytes() == 0 && file.done() == 0) file.append(writer.header(), 0);
     std::optional<program::MatchPage> page;
-    if (!o_.report.empty()) page.emplace(*records, stream.decisions(), o_.page_options());
+    if (!o_.report.empty()) page.emplace(*records, stream.decisions(), o_.page_options(labelled ? &*labelled : nullptr));
     program::QualityCount quality(labelled ? &*labelled : nullptr, stream.decisions(), records->one_table());
     const bool counts = counts_all(stream, model == nullptr, labelled ? &*labelled : nullptr) && file.done() == 0;
     return write(stream, writer, page, file, origin, progress, counts ? &quality : nullptr);
@@ -72,7 +72,9 @@ class Match final : public program::Command {
   /// Whether precision and recall can be estimated: by all pairs and their probabilities, and without a model or by labels of a sample.
   bool counts_all(const lx::MatchStream& stream, bool without_model, const lx::LabelledPairs* labelled) const {
     const bool known = labelled != nullptr ? labelled->sampled() > 0 : without_model;
-    return known && stream.decisions().gives_probabilities() && o_.top == 0 && lx::Shard::parse(o_.shard).count == 1;
+    // The probabilities of cosines, within one table, come from the same few labels.
+    return known && (!without_model || stream.decisions().curve) && stream.decisions().gives_probabilities() && o_.top == 0 &&
+           lx::Shard::parse(o_.shard).count == 1;
   }
   /// Writes the rows that the file lacks. Interrupted, it leaves a file that can be resumed. quality: counts all rows, or null.
   int write(const lx::MatchStream& stream, const program::MatchWriter& writer, std::optional<program::MatchPage>& page,
@@ -102,6 +104,8 @@ class Match final : public program::Command {
     progress.end();
     note(progress, lines.finished(matches, stream.decisions().threshold, o_.out));
     if (estimate) note(progress, lx::cat(o_.out, ": ", quality->text(*estimate)));
+    if (quality != nullptr && !quality->fits())
+      note(progress, o_.out + ": the probabilities do not fit the labels of the sample, so precision and recall are not estimated");
     if (page) note(progress, o_.report + ": open it in a browser");
     return 0;
   }

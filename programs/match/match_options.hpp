@@ -152,8 +152,10 @@ struct MatchFlags {
     scorer->check_texts(pairs->right_texts(), pairs->right().path);
     return pairs;
   }
-  MatchPageOptions page_options() const {
+  MatchPageOptions page_options(const lx::LabelledPairs* labelled) const {
     MatchPageOptions page{.model = !model.empty(), .top = top};
+    for (std::size_t i = 0; labelled != nullptr && i < labelled->labels.size(); ++i)
+      page.typical = page.typical && !labelled->is_selected(i);
     for (const auto& file : decision.validation) page.fitted_to += (page.fitted_to.empty() ? "the labelled pairs of " : ", ") + file;
     if (page.fitted_to.empty() && model.empty()) page.fitted_to = "the similarities of all compared pairs, without labels";
     if (page.fitted_to.empty())

@@ -58,6 +58,7 @@ struct MatchPageOptions {
   bool model = false;       // scores the pairs
   std::size_t top = 0;      // MatchOptions::top
   std::string fitted_to{};  // what the probabilities were fitted to, if there are some
+  bool typical = true;      // false: these pairs were chosen by their score, or seen in training
 };
 
 class MatchPage {
@@ -112,7 +113,7 @@ class MatchPage {
       const lx::Estimate& p = quality->precision;
       return lx::cat(begin, detail::of_a_hundred(1 - p.value, "pairs"), " wrong (", wrong(p.high), " to ", wrong(p.low), ").");
     }
-    if (probable()) return lx::cat(begin, detail::of_a_hundred(1 - summary_.mean_value(), "pairs"), " probably wrong.");
+    if (probable() && o_.typical) return lx::cat(begin, detail::of_a_hundred(1 - summary_.mean_value(), "pairs"), " probably wrong.");
     return begin + "how many of the pairs are wrong is not known yet.";
   }
 
@@ -157,7 +158,11 @@ class MatchPage {
       page.paragraph(lx::cat("Estimated for all compared pairs, by ", counted(quality->labels, "labelled pair", "labelled pairs"),
                              " that were drawn by chance. True pairs that were not compared are not in the estimate."));
     }
-    if (probable()) {
+    if (probable() && !o_.typical) {
+      page.paragraph(lx::cat("The probabilities were fitted to ", o_.fitted_to,
+                             ". Some of these were chosen by their score or seen in training, so the probabilities do not tell how many "
+                             "pairs are wrong."));
+    } else if (probable()) {
       page.paragraph(lx::cat("Expected by the probabilities: ", detail::of_a_hundred(summary_.mean_value(), "accepted pairs"),
                              " right (precision ", detail::percent(summary_.mean_value(), 1), "). The probabilities were fitted to ",
                              o_.fitted_to, ", and hold as far as these are typical of the pairs here."));

@@ -32,8 +32,10 @@ class QualityCount {
       ++pairs_;
     }
   }
-  /// Nothing if no pair was added.
-  std::optional<lx::QualityEstimate> estimate() const { return pairs_ == 0 ? std::nullopt : std::optional(quality_.estimate()); }
+  /// Whether the labels agree with the probabilities.
+  bool fits() const { return quality_.fits(); }
+  /// Nothing if no pair was added, or the labels do not fit.
+  std::optional<lx::QualityEstimate> estimate() const { return pairs_ == 0 || !fits() ? std::nullopt : std::optional(quality_.estimate()); }
   /// "precision 93.4 % [88.0, 96.9], recall ... of the matches among the candidates, by 100 labels ...".
   std::string text(const lx::QualityEstimate& estimate) const {
     const auto shares = [&](const auto& text_of) {

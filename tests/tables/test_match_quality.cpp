@@ -58,6 +58,17 @@ TEST_CASE("MatchQuality: labels correct probabilities that are too sure") {
   CHECK(to_text(Estimate{0.931, 0.88, 0.965}) == "93.1 % [88.0, 96.5]");
 }
 
+TEST_CASE("MatchQuality: labels that contradict the probabilities do not fit") {
+  MatchQuality good, bad;
+  for (int i = 0; i < 60; ++i) {
+    good.add_label(i < 30 ? 0.9 : 0.05, i < 30, i % 10 != 0 && i < 30);
+    bad.add_label(0.05, i < 30, i % 3 != 0 && i < 30);  // one probability for all, but the decisions are good
+  }
+  CHECK(good.fits());
+  CHECK(!bad.fits());
+  CHECK(MatchQuality().fits());
+}
+
 TEST_CASE("MatchQuality: without matches, and without pairs") {
   MatchQuality quality;
   CHECK_THROWS_AS(quality.estimate(), Error);

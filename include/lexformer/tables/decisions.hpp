@@ -239,6 +239,10 @@ LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usu
   }
   if (!o.model_alone) usual = best_f1_threshold(scores, valid->labels).threshold;
   d.calibration = fit_calibration(o.calibrate, scores, valid->labels);
+  if (d.calibration->kind == CalibrationKind::platt && d.calibration->platt.slope < 0) {
+    tell(cat(valid->name, ": the scores fall where the labels rise, so all pairs have nearly the same probability"));
+    d.calibration = fit_calibration(CalibrationKind::isotonic, scores, valid->labels);  // which does not fall
+  }
   if (judges) tell(calibration_summary(o.calibrate, valid->name, scores, valid->labels));
   d.threshold = o.min_precision || o.min_recall ? detail::wanted_threshold(o, *valid, scores) : o.threshold.value_or(usual);
   if (valid->selected > 0)

@@ -130,7 +130,9 @@ inline std::vector<std::size_t> suggest_spread(std::span<const ScoredPair> pairs
 }  // namespace detail
 
 LEXFORMER_INLINE std::vector<std::size_t> suggest_labels(std::span<const ScoredPair> pairs, const TextVectors& texts, std::size_t right,
-                                                         const SuggestOptions& options) {
+                                                         const SuggestOptions& given) {
+  SuggestOptions options = given;
+  options.count = std::min(options.count, pairs.size());
   detail::check_scores("suggest_labels", pairs);
   if (!(options.threshold > 0 && options.threshold < 1))
     fail_usage("suggest_labels", "the threshold is ", options.threshold, ", expected a number between 0 and 1");

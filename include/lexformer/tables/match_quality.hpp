@@ -43,6 +43,9 @@ class MatchQuality {
   /// Draws `draws` weights a from the posterior (logistic_posterior()), and for each the number of matches among the other pairs. Without
   /// labels it is the prior's estimate. Errors: no pair was counted; a label of a pair that was not, or two labels of one pair; 0 draws.
   QualityEstimate estimate(std::size_t draws = 2000, std::uint64_t seed = 1) const;
+  /// Whether the labels agree with the probabilities at the most probable a: among the labelled matches and the other labelled pairs, the
+  /// number of labels 1 is at most three deviations from the expected one. If not, the estimate means nothing.
+  bool fits() const;
   /// The most probable a.
   std::vector<double> weights() const;
 
@@ -135,6 +138,20 @@ inline std::vector<WeightedExample> quality_examples(const auto& labelled) {
 
 LEXFORMER_INLINE std::vector<double> MatchQuality::weights() const {
   return logistic_posterior(detail::quality_examples(labelled_), detail::quality_prior()).mode;
+}
+
+LEXFORMER_INLINE bool MatchQuality::fits() const {
+  const auto a = weights();
+  double expected[2] = {0, 0}, variance[2] = {0, 0}, seen[2] = {0, 0};
+  for (const auto& pair : labelled_) {
+    const std::size_t k = pair.match ? 1 : 0;
+    const double p = logistic(a[0] + a[1] * std::min(pair.z, 0.0) + a[2] * std::max(pair.z, 0.0));
+    expected[k] += p;
+    variance[k] += p * (1 - p);
+    seen[k] += pair.label ? 1 : 0;
+  }
+  const auto near = [&](std::size_t k) { return std::abs(seen[k] - expected[k]) <= 3 * std::sqrt(variance[k]) + 0.5; };
+  return near(0) && near(1);
 }
 
 LEXFORMER_INLINE double MatchQuality::drawn_matches(const std::vector<Cell>& cells, std::span<const double> a, double normal) {
