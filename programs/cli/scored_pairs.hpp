@@ -17,9 +17,9 @@
 namespace program {
 
 /// Reads files with the columns left_id, right_id and score, and calls row(pair, score, match, probability) for each row. match:
-/// whether the score reaches the threshold; without one the column match says it, if `matches`. probability: of the column probability, if
-/// there is one and `probabilities`. instead: the options to name where there is no such column.
-/// records: as TableOptions::records.
+/// whether the score reaches the threshold; without one the column match says it, if `matches`. probability: the value of the column
+/// probability, which is read if `probabilities` and the file has it. instead: the options that messages name if the column match is
+/// missing. records: as TableOptions::records.
 template <class F>
 void read_scored_pairs(const std::vector<std::string>& files, std::optional<double> threshold, bool matches, bool probabilities,
                        const char* instead, const std::shared_ptr<const lx::RecordPairs>& records, F&& row) {

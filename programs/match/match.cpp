@@ -28,21 +28,22 @@ class Match final : public program::Command {
     std::optional<lx::LabelledPairs> labelled;
     if (!o_.decision.validation.empty())
       labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()), o_.decision.skip_labels);
+    const lx::LabelledPairs* const valid = labelled ? &*labelled : nullptr;
     if (labelled && model != nullptr) mark_trained(*labelled, *records, *model);
     if (labelled && o_.records.columns().empty()) warn_of_telling_columns(*labelled, *records);
     settings.candidates = o_.candidates.load(o_.records.columns().empty());
     lx::Progress progress(std::cerr, program::progress_options(o_.quiet ? lx::ProgressMode::none : lx::ProgressMode::automatic, 10));
     const lx::MatchStream stream(
-        *records, model.get(), labelled ? &*labelled : nullptr, settings,
+        *records, model.get(), valid, settings,
         {.note = [&](const std::string& text) { note(progress, text); },
          .searching = [&](double done) { progress.update(lx::cat("candidates ", static_cast<int>(100 * done), "%")); }});
     const program::MatchWriter writer(o_, *records, stream.decisions(), model.get());
     file.begin(o_.identity(stream));
     if (file.bytes() == 0 && file.done() == 0) file.append(writer.header(), 0);
     std::optional<program::MatchPage> page;
-    if (!o_.report.empty()) page.emplace(*records, stream.decisions(), o_.page_options(labelled ? &*labelled : nullptr));
-    program::QualityCount quality(labelled ? &*labelled : nullptr, stream.decisions(), records->one_table());
-    const bool counts = counts_all(stream, model == nullptr, labelled ? &*labelled : nullptr) && file.done() == 0;
+    if (!o_.report.empty()) page.emplace(*records, stream.decisions(), o_.page_options(valid));
+    program::QualityCount quality(valid, stream.decisions(), records->one_table());
+    const bool counts = counts_all(stream, model == nullptr, valid) && file.done() == 0;
     return write(stream, writer, page, file, origin, progress, counts ? &quality : nullptr);
   }
 

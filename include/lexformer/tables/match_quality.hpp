@@ -26,7 +26,10 @@ struct QualityEstimate {
   std::size_t labels = 0;          // that the estimate used
 };
 
-/// How labelled pairs relate probabilities to matches: logit p' = a_0 + a_1 min(z, 0) + a_2 max(z, 0) with z = logit p, where a has the
+/// a_0 + a_1 min(z, 0) + a_2 max(z, 0).
+double corrected_logit(std::span<const double> a, double z);
+
+/// How labelled pairs relate probabilities to matches: logit p' = corrected_logit(a, z) with z = logit p, where a has the
 /// normal prior (0, 1, 1) with the deviations (1, 0.4, 0.5). The posterior also holds if the pairs were drawn by p, as suggest_labels()
 /// draws them; it does not hold for pairs that were chosen because they look easy or hard.
 ///
@@ -94,6 +97,10 @@ LEXFORMER_INLINE std::string to_text(const Estimate& e) {
   return cat(percent(e.value), std::fixed, std::setprecision(1), " [", 100 * e.low, ", ", 100 * e.high, "]");
 }
 
+LEXFORMER_INLINE double corrected_logit(std::span<const double> a, double z) {
+  return a[0] + a[1] * std::min(z, 0.0) + a[2] * std::max(z, 0.0);
+}
+
 namespace detail {
 
 inline constexpr double largest_logit = 13.8, logit_width = 0.05;
@@ -145,7 +152,7 @@ LEXFORMER_INLINE bool MatchQuality::fits() const {
   double expected[2] = {0, 0}, variance[2] = {0, 0}, seen[2] = {0, 0};
   for (const auto& pair : labelled_) {
     const std::size_t k = pair.match ? 1 : 0;
-    const double p = logistic(a[0] + a[1] * std::min(pair.z, 0.0) + a[2] * std::max(pair.z, 0.0));
+    const double p = logistic(corrected_logit(a, pair.z));
     expected[k] += p;
     variance[k] += p * (1 - p);
     seen[k] += pair.label ? 1 : 0;
@@ -158,7 +165,7 @@ LEXFORMER_INLINE double MatchQuality::drawn_matches(const std::vector<Cell>& cel
   double expected = 0, variance = 0;
   for (const Cell& c : cells) {
     if (!(c.count > 0)) continue;
-    const double z = c.sum / c.count, p = logistic(a[0] + a[1] * std::min(z, 0.0) + a[2] * std::max(z, 0.0));
+    const double z = c.sum / c.count, p = logistic(corrected_logit(a, z));
     expected += c.count * p;
     variance += c.count * p * (1 - p);
   }

@@ -14,11 +14,12 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/tables/evidence.hpp"
+#include "lexformer/tables/match_quality.hpp"
 
 namespace lexformer {
 
 /// The probability of a match by the similarity s = c / (c + o) (Evidence::similarity()), with x = ln(s / (1 - s)):
-///   z = w_0 + w_1 [x >= 0] + w_2 min(x, 0) + w_3 max(x, 0),   p = logistic(a_0 + a_1 min(z, 0) + a_2 max(z, 0)).
+///   z = w_0 + w_1 [x >= 0] + w_2 min(x, 0) + w_3 max(x, 0),   p = logistic(corrected_logit(a, z)).
 /// w comes from the candidates, a from labelled pairs (0, 1, 1 without them). No p falls where s rises.
 struct SimilarityCurve {
   std::array<double, 4> weights{-0.5, 1, 10, 5};
@@ -155,7 +156,7 @@ LEXFORMER_INLINE double SimilarityCurve::operator()(double similarity) const {
   const auto x = detail::curve_features(detail::similarity_logit(similarity));
   double z = 0;
   for (std::size_t j = 0; j < x.size(); ++j) z += weights[j] * x[j];
-  return logistic(std::clamp(labelled[0] + labelled[1] * std::min(z, 0.0) + labelled[2] * std::max(z, 0.0), -13.0, 13.0));
+  return logistic(std::clamp(corrected_logit(labelled, z), -13.0, 13.0));
 }
 
 LEXFORMER_INLINE Json to_json(const SimilarityCurve& curve) { return {curve.weights, curve.labelled}; }
