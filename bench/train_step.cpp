@@ -57,7 +57,7 @@ struct Trained {
 };
 
 /// The operations of the encoder's products, forward and backward: the minimum for any implementation.
-double flops(const lx::BertConfig& c, const std::vector<std::size_t>& lengths, const std::vector<std::size_t>& rows) {
+double flops(const lx::TransformerConfig& c, const std::vector<std::size_t>& lengths, const std::vector<std::size_t>& rows) {
   double total = 0;
   for (const std::size_t row : rows) {
     const double n = static_cast<double>(lengths[row]), d = static_cast<double>(c.hidden_size);

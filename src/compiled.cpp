@@ -9,7 +9,7 @@
 
 namespace lexformer {
 template TermFactories<float, Cpu>& attention_terms<float, Cpu>();
-template struct BertEncoder<float, Cpu>;
+template struct Transformer<float, Cpu>;
 template class Pretrained<float, Cpu>;
 template class Encoder<float, Cpu>;
 template class CrossEncoder<float, Cpu>;

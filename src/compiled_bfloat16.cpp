@@ -5,7 +5,7 @@
 
 namespace lexformer {
 template TermFactories<bfloat16, Cpu>& attention_terms<bfloat16, Cpu>();
-template struct BertEncoder<bfloat16, Cpu>;
+template struct Transformer<bfloat16, Cpu>;
 template class Pretrained<bfloat16, Cpu>;
 template class Encoder<bfloat16, Cpu>;
 template class CrossEncoder<bfloat16, Cpu>;

@@ -5,13 +5,13 @@
 
 #include "lexformer/attention/terms.hpp"
 #include "lexformer/data/batch.hpp"
-#include "lexformer/models/bert_tagger.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/lstm_tagger.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/sentence_encoder.hpp"
 #include "lexformer/models/text_cnn.hpp"
+#include "lexformer/models/transformer_tagger.hpp"
 #include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/dropout.hpp"
@@ -43,7 +43,7 @@ LEXFORMER_LOSS(extern, bfloat16)
 LEXFORMER_LINEAR_CROSS_ENTROPY(extern, bfloat16)
 extern template TermFactories<bfloat16, Cpu>& attention_terms<bfloat16, Cpu>();
 extern template struct DeviceBatch<bfloat16, Cpu>;
-extern template struct BertEncoder<bfloat16, Cpu>;
+extern template struct Transformer<bfloat16, Cpu>;
 extern template class Pretrained<bfloat16, Cpu>;
 extern template class Encoder<bfloat16, Cpu>;
 extern template class CrossEncoder<bfloat16, Cpu>;

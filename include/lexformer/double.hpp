@@ -12,7 +12,7 @@
 /// The word is extern in programs.
 #define LEXFORMER_DOUBLE_MODELS(word)                                       \
   word template TermFactories<double, Cpu>& attention_terms<double, Cpu>(); \
-  word template struct BertEncoder<double, Cpu>;                            \
+  word template struct Transformer<double, Cpu>;                            \
   word template class Pretrained<double, Cpu>;                              \
   word template class Encoder<double, Cpu>;                                 \
   word template class CrossEncoder<double, Cpu>;                            \

@@ -178,9 +178,6 @@
 
 // whole models
 #include "lexformer/models/analysis.hpp"
-#include "lexformer/models/bert.hpp"
-#include "lexformer/models/bert_config.hpp"
-#include "lexformer/models/bert_tagger.hpp"
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/contextual_vectors.hpp"
 #include "lexformer/models/cross_encoder.hpp"
@@ -200,6 +197,9 @@
 #include "lexformer/models/task.hpp"
 #include "lexformer/models/text_cnn.hpp"
 #include "lexformer/models/trained_examples.hpp"
+#include "lexformer/models/transformer.hpp"
+#include "lexformer/models/transformer_config.hpp"
+#include "lexformer/models/transformer_tagger.hpp"
 
 // optimizer, evaluation, runs
 #include "lexformer/train/batches.hpp"

@@ -38,12 +38,12 @@ class MakeModel final : public program::Command {
     file.vocabulary = lx::train_vocabulary(std::span<const std::string>(lines), file.tokenizer, {.size = vocab_size_});
     file.config["model_type"] = "bert";
     // The embedding may have more rows than there are tokens: a model of a given size from little text.
-    auto config = lx::parse_bert_config(file.config, settings_.empty() ? "make_model" : settings_);
+    auto config = lx::parse_transformer_config(file.config, settings_.empty() ? "make_model" : settings_);
     const bool rows_given = file.config->contains("vocab_size");
     config.vocab_size = rows_given ? std::max(config.vocab_size, file.vocabulary.size()) : file.vocabulary.size();
     file.config["vocab_size"] = config.vocab_size;
     lx::Init init(seed_, config.initializer_range);
-    lx::BertEncoder<> encoder(config, init);
+    lx::Transformer<> encoder(config, init);
     std::size_t parameters = 0;
     for (const auto& p : lx::encoder_state(encoder)) {
       file.tensors.set(p.name, p.var.value());

@@ -107,7 +107,7 @@ struct MatcherOptions : RunOptions {
   void take_over(const OptionVisitor& parsed) {
     const auto file = lx::ModelFile::open(model);
     const std::size_t texts = encoder.task.texts;
-    const auto kept = attention.take_over(lx::parse_bert_config(file.config, model + ": config").attention, model, parsed, texts);
+    const auto kept = attention.take_over(lx::parse_transformer_config(file.config, model + ": config").attention, model, parsed, texts);
     if (!kept.empty()) start.kept.push_back("attention " + lx::join(kept));
     const auto stored = lx::find_stored_options(file);
     const bool ours = stored && file.config->value("lexformer", lx::Json::object()).contains("head");

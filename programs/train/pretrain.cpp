@@ -42,7 +42,7 @@ template <class T, class Dev>
 bool Pretrain::train(program::PretrainOptions o) {
   lx::Json config = lx::Json::object();
   if (!o.model_config.empty()) config = lx::parse_json(lx::read_file(o.model_config), o.model_config);
-  if (o.model.empty() && !lx::parse_bert_config(config, o.model_config).architecture().masked_lm)  // before a vocabulary is trained
+  if (o.model.empty() && !lx::parse_transformer_config(config, o.model_config).architecture().masked_lm)  // before a vocabulary is trained
     lx::fail_file(o.model_config, "'model_type' is ", config["model_type"].dump(), "; masked language models are supported for bert only");
 
   const auto latest =

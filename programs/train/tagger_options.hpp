@@ -2,8 +2,8 @@
 // The options of train_tagger.
 #pragma once
 
-#include <lexformer/models/bert_tagger.hpp>
 #include <lexformer/models/lstm_tagger.hpp>
+#include <lexformer/models/transformer_tagger.hpp>
 #include <lexformer/train/tagger.hpp>
 
 #include "cli/love_plug_options.hpp"
@@ -17,7 +17,7 @@ struct TaggerOptions : RunOptions {
   std::vector<std::string> tests, freeze;
   StaticVectorFlags vectors;
   lx::LstmTaggerOptions lstm;
-  lx::BertTaggerOptions bert;
+  lx::TransformerTaggerOptions bert;
   LovePlugFlags love;
   lx::TaggerSettings settings;
 
@@ -65,7 +65,7 @@ struct TaggerOptions : RunOptions {
   /// Defaults of a tagger with BERT, for options that were not given.
   void finish_defaults(const OptionVisitor& parsed) {
     if (!with_bert()) return;
-    const lx::BertTaggerOptions stored = lx::stored_tagger_options(lx::ModelFile::open(model));
+    const lx::TransformerTaggerOptions stored = lx::stored_tagger_options(lx::ModelFile::open(model));
     bert.crf = bert.crf || stored.crf;
     if (!parsed.given("max_length")) bert.max_length = stored.max_length;
     if (!parsed.given("epochs")) settings.epochs = 5;

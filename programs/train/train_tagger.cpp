@@ -18,7 +18,7 @@ bool TrainTagger::train(program::TaggerOptions o) {
   lx::TagLabels labels(lx::tag_labels(train));
   if (labels.size() == 1) lx::fail_file(o.train_file, "has no entities: all tags are O, so there is nothing to learn");
   if (o.with_bert()) {
-    lx::BertTagger<T, Dev> model(lx::ModelFile::open(o.model), labels, o.bert, o.settings.seed);
+    lx::TransformerTagger<T, Dev> model(lx::ModelFile::open(o.model), labels, o.bert, o.settings.seed);
     program::report_tensors(o.model, model, o.quiet);
     o.love.apply(model);
     for (const auto& part : o.freeze) model.freeze(part);

@@ -73,7 +73,7 @@ class Dependencies final : public program::Command {
     const auto trees = knowledge_.load().trees;
     lx::EncoderSizes sizes{.layers = 256, .heads = 1, .width = 1, .max_length = 1};  // no model: no matrix depends on them
     if (!model_.empty()) {
-      const auto config = lx::parse_bert_config(lx::ModelFile::open(model_).config, model_);
+      const auto config = lx::parse_transformer_config(lx::ModelFile::open(model_).config, model_);
       const auto dafa = std::find_if(config.attention.begin(), config.attention.end(), [](const auto& t) { return t.name == "dafa"; });
       if (dafa == config.attention.end()) lx::fail_usage("--model", "'", model_, "' is a model without DAFA");
       sizes = config.sizes();

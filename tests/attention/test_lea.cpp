@@ -11,7 +11,7 @@
 #include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
-#include "lexformer/models/bert.hpp"
+#include "lexformer/models/transformer.hpp"
 #include "lexformer/ops/index.hpp"
 
 using namespace lexformer;

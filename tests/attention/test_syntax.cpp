@@ -74,7 +74,7 @@ Forest random_forest(std::size_t n, RandomStream& random) {
 
 TEST_CASE("syntax: masks by their definition, on random trees") {
   // Each x is a piece of its own, so that words have 1 to 3 pieces.
-  const WordPieceTokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "x", "##x"}));
+  const Tokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "x", "##x"}));
   RandomStream random(11, random_site::user);
   for (std::size_t round = 0; round < 300; ++round) {
     const std::size_t depth = 1 + round % max_syntax_depth, masks = syntax_masks(depth);

@@ -81,7 +81,7 @@ TEST_CASE("the order of an epoch is part of the contract: a run goes on after an
 }
 
 TEST_CASE("token counts") {
-  const WordPieceTokenizer t(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "a"}));
+  const Tokenizer t(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "a"}));
   CHECK(token_counts(std::vector{t.encode("a a", 9), t.encode("", 9)}) == std::vector<std::size_t>{4, 2});
   CHECK(token_counts({}).empty());
 }

@@ -19,7 +19,7 @@ using namespace lexformer;
 namespace {
 
 std::vector<Encoding> small_pairs() {
-  const WordPieceTokenizer t(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "black", "b", "##lk", "sony", "-"}));
+  const Tokenizer t(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "black", "b", "##lk", "sony", "-"}));
   return {t.encode_pair("black sony", "blk-1", 64), t.encode_pair("", " ", 64), t.encode_pair("[MASK] 漢", "\xFF sony", 64)};
 }
 

@@ -12,10 +12,10 @@ using namespace lexformer;
 
 namespace {
 
-WordPieceTokenizer letters() {
+Tokenizer letters() {
   std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
   for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
-  return WordPieceTokenizer(Vocabulary(tokens));
+  return Tokenizer(Vocabulary(tokens));
 }
 
 }  // namespace

@@ -12,13 +12,13 @@ using namespace lexformer;
 
 namespace {
 
-WordPieceTokenizer tokenizer() {
+Tokenizer tokenizer() {
   std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "black", "blk", "sony", "tv"};
   for (char c = 'a'; c <= 'z'; ++c) {
     tokens.emplace_back(1, c);
     tokens.push_back(std::string("##") + c);
   }
-  return WordPieceTokenizer(Vocabulary(tokens));
+  return Tokenizer(Vocabulary(tokens));
 }
 
 std::vector<PairExample> examples(std::size_t n) {
@@ -127,8 +127,8 @@ TEST_CASE("a data set takes tokenizer, length, features and seed from a model") 
     struct Options {
       std::size_t max_length = 7;
     };
-    WordPieceTokenizer vocabulary;
-    const WordPieceTokenizer& tokenizer() const { return vocabulary; }
+    Tokenizer vocabulary;
+    const Tokenizer& tokenizer() const { return vocabulary; }
     Options options() const { return {}; }
     struct Task {
       std::size_t texts = 2;

@@ -20,11 +20,11 @@ std::string document(std::size_t number, std::size_t words = 9) {
   return text;
 }
 
-const WordPieceTokenizer& document_tokenizer() {
-  static const WordPieceTokenizer instance = [] {
+const Tokenizer& document_tokenizer() {
+  static const Tokenizer instance = [] {
     std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"};
     for (int i = 0; i < 1000; ++i) tokens.push_back(cat("d", i));
-    return WordPieceTokenizer(Vocabulary(tokens));
+    return Tokenizer(Vocabulary(tokens));
   }();
   return instance;
 }

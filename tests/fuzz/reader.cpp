@@ -4,8 +4,8 @@
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/tensor_check.hpp"
-#include "lexformer/models/bert_config.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
+#include "lexformer/models/transformer_config.hpp"
 
 using namespace lexformer;
 
@@ -29,7 +29,7 @@ void check_tensors(const TensorFile& file, std::size_t header_and_data) {
 /// Runs the loading steps that come before a model is built.
 void check_model(const std::string& bytes) {
   const ModelFile model = ModelFile::parse(bytes, "input");
-  parse_bert_config(model.config, "input");
+  parse_transformer_config(model.config, "input");
   if (const auto own = model.config->find("lexformer"); own != model.config->end()) parse_cross_encoder_options(*own, "input");
   const auto pair = make_tokenizer(model).encode_pair("the Caf\xC3\xA9 [SEP] 7/8", "a cafe", 16);
   for (const std::int32_t id : pair.ids) model.vocabulary.token(id);

@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Vocabulary vocabulary = read_vocabulary(in, options);
   const std::string_view left = in.until('\0'), right = in.rest;
 
-  std::optional<WordPieceTokenizer> tokenizer;
+  std::optional<Tokenizer> tokenizer;
   if (!fuzz::accepts([&] { tokenizer.emplace(vocabulary, options); })) return 0;
   const reference::WordPiece twin(vocabulary.tokens(), options);
   const auto compare = [](const Encoding& found, const Encoding& expected) {

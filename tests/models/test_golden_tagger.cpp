@@ -2,8 +2,8 @@
 // The conditional random field and the taggers against PyTorch and transformers (tests/oracles/make_golden_tagger.py), in double.
 #include <doctest/doctest.h>
 
-#include "lexformer/models/bert_tagger.hpp"
 #include "lexformer/models/lstm_tagger.hpp"
+#include "lexformer/models/transformer_tagger.hpp"
 #include "models/golden.hpp"
 
 using namespace lexformer;
@@ -24,11 +24,11 @@ std::vector<std::size_t> all_rows(const TagData& data) {
 }
 
 /// The sentences of a file of an encoder as its tagger prepares them.
-BertTagger<double>::Data golden_data(const Golden& golden) {
+TransformerTagger<double>::Data golden_data(const Golden& golden) {
   const auto ids = golden.integers("ids"), types = golden.integers("types"), tokens = golden.integers("tokens"),
              labels = golden.integers("labels");
   const auto sequences = lengths_of(golden, "lengths"), words = lengths_of(golden, "words");
-  BertTagger<double>::Data data;
+  TransformerTagger<double>::Data data;
   for (std::size_t s = 0; s < sequences.sequences(); ++s) {
     Encoding encoding;
     for (std::size_t i = sequences.begin(s); i < sequences.begin(s + 1); ++i) {
@@ -113,14 +113,14 @@ TEST_CASE("LstmTagger: emissions, losses, gradients, ten steps and tags, as writ
   }
 }
 
-TEST_CASE("BertTagger: logits, gradients and ten steps of transformers' models for token classification") {
+TEST_CASE("TransformerTagger: logits, gradients and ten steps of transformers' models for token classification") {
   const test::Threads one(1);
   for (const std::string name : {"bert_tagger", "bert_tagger_crf", "electra_tagger"}) {
     CAPTURE(name);
     Golden golden(name);
     auto file = golden.model();
     if (name == "bert_tagger_crf") file.config["lexformer"]["tagger"]["crf"] = true;
-    BertTagger<double> model(file);
+    TransformerTagger<double> model(file);
     CHECK(model.labels().names() == Texts{"O", "B-LOC", "I-LOC", "B-PER", "I-PER"});
     CHECK(model.unused_tensors().empty());
     CHECK(test::count_names(golden.file, "gradient/") == model.parameters().size());
@@ -132,7 +132,7 @@ TEST_CASE("BertTagger: logits, gradients and ten steps of transformers' models f
 
     const TemporaryFolder folder;
     model.save(folder / "model.lxf");
-    const auto again = BertTagger<double>::load(folder / "model.lxf");
+    const auto again = TransformerTagger<double>::load(folder / "model.lxf");
     CHECK(again.options().crf == (name == "bert_tagger_crf"));
     golden.check("end_logits", again.logits(batch).value());
   }

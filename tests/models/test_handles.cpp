@@ -154,7 +154,7 @@ TEST_CASE("WordTagger: the tags of an LSTM and of an encoder") {
   expect_error(
       ErrorKind::usage, [&] { open_tagger(folder / "lstm.lxf"); }, "vectors: is missing");
 
-  BertTagger<> bert(test::tiny_file(), TagLabels({"O", "B-X"}), {.max_length = 5}, 1);
+  TransformerTagger<> bert(test::tiny_file(), TagLabels({"O", "B-X"}), {.max_length = 5}, 1);
   bert.save(folder / "bert.lxf");
   const std::vector<TaggedSentence> longer{{.words = {"sony", "black", "camera", "lens", "case"}}, {.words = {"a", "book"}}};
   const auto tagger = open_tagger(folder / "bert.lxf");

@@ -423,7 +423,8 @@ TEST_CASE("models: a batch that does not fit is refused with a reason") {
   const auto short_model = tiny_model({}, {{"max_position_embeddings", 6u}});
   CHECK(short_model.options().max_length == 6);
   CHECK(tiny_batch(short_model).offsets.longest() == 6);
-  refused([&] { short_model(batch); }, "BertEmbeddings: a sequence has 12 tokens, the model has positions for 6; shorten it (max_length)");
+  refused([&] { short_model(batch); },
+          "TransformerEmbeddings: a sequence has 12 tokens, the model has positions for 6; shorten it (max_length)");
 }
 
 TEST_CASE("models: the same bits with 1, 2 and 3 threads, forward, gradients and after two steps") {

@@ -23,7 +23,7 @@ struct Masked {
 };
 
 /// The pairs of tiny.hpp, `copies` times with different masks.
-Masked masked_pairs(const WordPieceTokenizer& tokenizer, std::uint32_t copies = 1) {
+Masked masked_pairs(const Tokenizer& tokenizer, std::uint32_t copies = 1) {
   const Masker masker(tokenizer, {.probability = 0.2});
   Masked out;
   std::vector<Encoding> encodings;

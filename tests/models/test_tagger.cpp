@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "../support/error_message.hpp"
-#include "lexformer/models/bert_tagger.hpp"
 #include "lexformer/models/lstm_tagger.hpp"
+#include "lexformer/models/transformer_tagger.hpp"
 #include "models/tiny.hpp"
 
 using namespace lexformer;
@@ -16,11 +16,11 @@ using Texts = std::vector<std::string>;
 
 const Texts tag_names{"O", "B-LOC", "I-LOC"};
 
-WordPieceTokenizer pieces() {
-  return WordPieceTokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "os", "##lo", "new", "u", ".", "s", "a"}), {});
+Tokenizer pieces() {
+  return Tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "os", "##lo", "new", "u", ".", "s", "a"}), {});
 }
-detail::BertTagData encoded(const std::vector<TaggedSentence>& sentences, std::size_t max_length = 64) {
-  return detail::bert_tag_data(sentences, TagLabels(tag_names), true, pieces(), max_length);
+detail::TransformerTagData encoded(const std::vector<TaggedSentence>& sentences, std::size_t max_length = 64) {
+  return detail::transformer_tag_data(sentences, TagLabels(tag_names), true, pieces(), max_length);
 }
 std::shared_ptr<const StaticVectors> two_vectors() {
   WordVectors known({"oslo", "new"}, Tensor<float>::from({1, 2, 3, 4}, {2, 2}));
@@ -30,7 +30,7 @@ LstmTagger<double> small_tagger() { return {TagLabels(tag_names), {.size = 2, .s
 
 }  // namespace
 
-TEST_CASE("BertTagger: the first token of each word carries its label") {
+TEST_CASE("TransformerTagger: the first token of each word carries its label") {
   // U.S. has four tokens; U+200D has none; a word that is not in the vocabulary is [UNK].
   const auto data = encoded({{{"Oslo", "U.S.", "\xE2\x80\x8D", "zzz", "new"}, {"B-LOC", "I-LOC", "O", "O", "B-LOC"}},
                              {{"\xE2\x80\x8D"}, {"O"}},
@@ -42,13 +42,13 @@ TEST_CASE("BertTagger: the first token of each word carries its label") {
   CHECK(data.lengths == std::vector<std::size_t>{10, 4});
   CHECK(data.cut_sentences == 0);
   const std::vector<std::size_t> rows{1, 0};
-  const detail::BertTagBatch batch(data, rows, {});
+  const detail::TransformerTagBatch batch(data, rows, {});
   CHECK(batch.tokens == std::vector<std::int32_t>{1, 2, 5, 7, 11, 12});
   CHECK(batch.labels == std::vector<std::int32_t>{0, 2, 1, 2, 0, 1});
   CHECK(batch.words.length(1) == 4);
 }
 
-TEST_CASE("BertTagger: sentences with too many tokens") {
+TEST_CASE("TransformerTagger: sentences with too many tokens") {
   const auto data = encoded({{{"Oslo", "U.S.", "new", "new"}, {"O", "O", "O", "O"}}, {{"new", "new"}, {"O", "O"}}}, 6);
   CHECK(data.words == std::vector<std::vector<std::size_t>>{{0, 1}, {0, 1}});
   CHECK(data.cut_sentences == 1);

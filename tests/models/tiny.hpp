@@ -94,7 +94,7 @@ inline ModelFile tiny_file(const Json& edit = Json::object(), std::uint64_t seed
                                     "silent", "list",   "##en",   "lens",  "k",      "##ase", "c",     "##reen"};
   file.vocabulary = Vocabulary(words);
   Init blank = Init::none();
-  BertEncoder<double> encoder(parse_bert_config(file.config, file.path), blank);
+  Transformer<double> encoder(parse_transformer_config(file.config, file.path), blank);
   ParameterVisitor<double> names;
   names(encoder.config.model_type, encoder);
   RandomStream random(seed, random_site::user);

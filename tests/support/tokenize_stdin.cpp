@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   options.handle_chinese_chars = value(4) == "1";
   options.clean_text = value(5) == "1";
   options.match_special_tokens = value(6) == "1";
-  const lx::WordPieceTokenizer tokenizer(lx::Vocabulary::load_vocab_txt(argv[1]), options);
+  const lx::Tokenizer tokenizer(lx::Vocabulary::load_vocab_txt(argv[1]), options);
 
   std::ios::sync_with_stdio(false);
   const std::string input{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};

@@ -51,7 +51,7 @@ class Knowing final : public Scorer {
     return y;
   }
   void check_texts(std::span<const std::string>, const std::string&) const override {}
-  const BertConfig& config() const override { fail("Knowing", "has no config"); }
+  const TransformerConfig& config() const override { fail("Knowing", "has no config"); }
   Encoding encode(std::string_view, std::string_view) const override { fail("Knowing", "has no tokens"); }
   std::vector<double> mean_attention(const Encoding&) const override { fail("Knowing", "has no attention"); }
 };

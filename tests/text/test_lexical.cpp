@@ -17,9 +17,9 @@ using namespace lexformer;
 
 namespace {
 
-WordPieceTokenizer word_tokenizer() {
-  return WordPieceTokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "black", "b", "##lk", "sony", "pan", "##aso", "##nic",
-                                        "-", "tv", "##tv", "cyber", "shot"}));
+Tokenizer word_tokenizer() {
+  return Tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "black", "b", "##lk", "sony", "pan", "##aso", "##nic", "-",
+                               "tv", "##tv", "cyber", "shot"}));
 }
 
 double value(const LexicalMatrix& m, std::size_t i, std::size_t j) { return m.level[m.code[i * m.size + j]]; }

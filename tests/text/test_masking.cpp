@@ -16,15 +16,15 @@ using test::error_message;
 namespace {
 
 /// Words a0 ... a39 have one piece; b, c, d, e and f have 2, 3, 4, 5 and 6 pieces, none of them shared.
-const WordPieceTokenizer& tokenizer() {
-  static const WordPieceTokenizer instance = [] {
+const Tokenizer& tokenizer() {
+  static const Tokenizer instance = [] {
     std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ""};
     for (int i = 0; i < 40; ++i) tokens.push_back(cat("a", i));
     for (const char* letter : {"b", "c", "d", "e", "f"}) {
       tokens.emplace_back(letter);
       for (int i = 1; i < 6; ++i) tokens.push_back(cat("##", letter, i));
     }
-    return WordPieceTokenizer(Vocabulary(tokens));
+    return Tokenizer(Vocabulary(tokens));
   }();
   return instance;
 }
@@ -174,8 +174,7 @@ TEST_CASE("masking: what cannot be") {
   CHECK(error_message([] { Masker(tokenizer(), {.probability = 0.0}); }) ==
         "Masker: the share of masked tokens is 0, expected more than 0 and at most 1");
   CHECK(error_message([] { Masker(tokenizer(), {.mask_share = 0.8, .random_share = 0.3}); }).starts_with("Masker: mask_share is 0.8"));
-  const WordPieceTokenizer no_mask(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "a"})),
-      no_words(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "[MASK]"}));
+  const Tokenizer no_mask(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "a"})), no_words(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "[MASK]"}));
   CHECK(error_message([&] { Masker{no_mask}; }) == "Masker: the vocabulary (4 tokens) has no '[MASK]'");
   CHECK(error_message([&] { Masker{no_words}; }) == "Masker: the vocabulary has special tokens only");
   Encoding foreign = tokenizer().encode("a1", 512);

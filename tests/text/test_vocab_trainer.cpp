@@ -106,7 +106,7 @@ TEST_CASE("a trained vocabulary tokenizes its texts without unknown words") {
   const std::vector<std::string> texts{"Sony Cyber-shot 7.2 megapixel, pink", "sony cybershot 7.2mp PINK", "Überraschung für Müller",
                                        "漢字 sony"};
   const TokenizerOptions options;
-  const WordPieceTokenizer t(train_vocabulary(texts, options, {.size = 200}), options);
+  const Tokenizer t(train_vocabulary(texts, options, {.size = 200}), options);
   CHECK(t.vocabulary().size() <= 200);
   CHECK(t.vocabulary().id("sony"));
   for (const std::string& text : texts)

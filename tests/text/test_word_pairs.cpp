@@ -13,7 +13,7 @@ namespace {
 /// "sonny~sony 0.75; ...": with two decimals.
 std::string pairs_of(const std::string& left, const std::string& right, LexicalWords words, std::size_t most, double least = 0.5,
                      Similarity similarity = Similarity::levenshtein) {
-  const WordPieceTokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sony"}));
+  const Tokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sony"}));
   LexicalOptions options;
   options.similarity = similarity;
   options.words = words;
@@ -56,14 +56,14 @@ TEST_CASE("word_pairs: punctuation around a word does not make it another word, 
 TEST_CASE("word_pairs: case does not make a word another word of a model that keeps case") {
   TokenizerOptions options;
   options.lowercase = false;
-  const WordPieceTokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}), options);
+  const Tokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}), options);
   const auto pairs = word_pairs(tokenizer.encode_pair("Bypass \xC3\x84ta Camera", "bypass, \xC3\xA4ta Camra", 64), {}, 5);
   REQUIRE(pairs.size() == 1);
   CHECK(pairs[0].left + "~" + pairs[0].right == "Camera~Camra");
 }
 
 TEST_CASE("weighted_word_pairs: equal words, too, by the product of similarity and weight") {
-  const WordPieceTokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "##ny"}));
+  const Tokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "##ny"}));
   LexicalOptions options;
   options.similarity = Similarity::levenshtein;
   const auto encoding = tokenizer.encode_pair("sony camera sony", "sony camra", 64);

@@ -229,35 +229,34 @@ TEST_CASE("ids, type ids, word ids, offsets and truncation of PyPI tokenizers 0.
   for (const Row& row : rows) {
     CAPTURE(row.left);
     CAPTURE(row.max_length);
-    const WordPieceTokenizer t(Vocabulary(small_vocabulary), {.match_special_tokens = row.match_special_tokens});
+    const Tokenizer t(Vocabulary(small_vocabulary), {.match_special_tokens = row.match_special_tokens});
     check_equal(row.right ? t.encode_pair(row.left, *row.right, row.max_length) : t.encode(row.left, row.max_length),
                 {row.ids, row.type_ids, row.word_ids, row.offsets});
   }
 }
 
 TEST_CASE("a word of 100 characters is 100 pieces, one of 101 is unknown") {
-  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  const Tokenizer t(Vocabulary(small_vocabulary), {});
   std::string word;
   for (int i = 0; i < 100; ++i) word += "é";
   CHECK(t.encode(word, 1000).ids.size() == 102);
   CHECK(t.encode(word + "e", 1000).ids == std::vector<std::int32_t>{2, 1, 3});
-  const WordPieceTokenizer longer(Vocabulary(small_vocabulary), {.max_word_chars = 101});
+  const Tokenizer longer(Vocabulary(small_vocabulary), {.max_word_chars = 101});
   CHECK(longer.encode(word + "e", 1000).ids.size() == 103);
   CHECK(t.encode(std::string(1000000, 'a'), 1000).ids == std::vector<std::int32_t>{2, 1, 3});
 }
 
 TEST_CASE("a vocabulary without the unknown token is refused") {
-  CHECK_THROWS_WITH_AS(WordPieceTokenizer(Vocabulary({"[CLS]", "[SEP]", "a"}), {}),
-                       "WordPieceTokenizer: the vocabulary (3 tokens) has no '[UNK]'; use the vocab.txt of a BERT model or set the names "
+  CHECK_THROWS_WITH_AS(Tokenizer(Vocabulary({"[CLS]", "[SEP]", "a"}), {}),
+                       "Tokenizer: the vocabulary (3 tokens) has no '[UNK]'; use the vocab.txt of a BERT model or set the names "
                        "of the special tokens",
                        Error);
-  const WordPieceTokenizer other(Vocabulary({"<u>", "<s>", "</s>", "a"}), {.unk = "<u>", .cls = "<s>", .sep = "</s>"});
+  const Tokenizer other(Vocabulary({"<u>", "<s>", "</s>", "a"}), {.unk = "<u>", .cls = "<s>", .sep = "</s>"});
   CHECK(other.encode("a <s> b", 9).ids == std::vector<std::int32_t>{1, 3, 1, 0, 2});
 }
 
 TEST_CASE("of two special tokens that begin at one place the longer one counts") {
-  const WordPieceTokenizer t(Vocabulary({"[U]", "[C]", "[S]", "[C]x", "x"}),
-                             {.unk = "[U]", .cls = "[C]", .sep = "[S]", .pad = "", .mask = "[C]x"});
+  const Tokenizer t(Vocabulary({"[U]", "[C]", "[S]", "[C]x", "x"}), {.unk = "[U]", .cls = "[C]", .sep = "[S]", .pad = "", .mask = "[C]x"});
   CHECK(t.encode("[C]x[C] x", 9).ids == std::vector<std::int32_t>{1, 3, 1, 4, 2});
 }
 
@@ -269,7 +268,7 @@ TEST_CASE("places in a text have 32 bits") {
 }
 
 TEST_CASE("max_length must leave room for the special tokens") {
-  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  const Tokenizer t(Vocabulary(small_vocabulary), {});
   CHECK_THROWS_AS(t.encode("a", 1), Error);
   CHECK(t.encode("a", 2).size() == 2);
   CHECK_THROWS_AS(t.encode_pair("a", "b", 2), Error);
@@ -291,7 +290,7 @@ using Words = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("an encoding keeps its texts and each word's normalised text, unknown words too") {
-  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  const Tokenizer t(Vocabulary(small_vocabulary), {});
   const Encoding e = t.encode_pair(" ÁBABC zz", "x-Kantō!", 64);  // [CLS] ab ##ab ##c [UNK] [SEP] x - kanto [UNK] [SEP]
   CHECK(e.texts == std::vector<std::string>{" ÁBABC zz", "x-Kantō!"});
   CHECK(words_in(e) == Words{"ababc|ababc|1-6|1-4|0", "zz|zz|7-9|4-5|0", "x|x-kanto!|0-1|6-7|1", "-|x-kanto!|1-2|7-8|1",
@@ -305,14 +304,14 @@ TEST_CASE("an encoding keeps its texts and each word's normalised text, unknown 
   CHECK(e.word_of(3) == &e.words[0]);
   CHECK(e.word_of(11) == nullptr);
   CHECK(e.word_of(12) == nullptr);  // after the last token
-  CHECK(WordPieceTokenizer(Vocabulary(small_vocabulary), {.lowercase = false}).encode("Á", 9).characters == U"Á");
+  CHECK(Tokenizer(Vocabulary(small_vocabulary), {.lowercase = false}).encode("Á", 9).characters == U"Á");
 }
 
 TEST_CASE("words: special tokens in the text, ideographs, characters that are dropped, nothing but spaces") {
-  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  const Tokenizer t(Vocabulary(small_vocabulary), {});
   CHECK(words_in(t.encode("a[MASK]b [ mask", 64)) ==
         Words{"a|a|0-1|1-2|0", "[MASK]|[MASK]|1-7|2-3|0", "b|b|7-8|3-4|0", "[|[|9-10|4-5|0", "mask|mask|11-15|5-6|0"});
-  CHECK(words_in(WordPieceTokenizer(Vocabulary(small_vocabulary), {.match_special_tokens = false}).encode("a[MASK]", 64)) ==
+  CHECK(words_in(Tokenizer(Vocabulary(small_vocabulary), {.match_special_tokens = false}).encode("a[MASK]", 64)) ==
         Words{"a|a[mask]|0-1|1-2|0", "[|a[mask]|1-2|2-3|0", "mask|a[mask]|2-6|3-4|0", "]|a[mask]|6-7|4-5|0"});
   CHECK(words_in(t.encode("a漢字b", 64)) == Words{"a|a|0-1|1-2|0", "漢|漢|1-2|2-3|0", "字|字|2-3|3-4|0", "b|b|3-4|4-5|0"});
   CHECK(words_in(t.encode("\u200ba\u200b-\xFFx\u00A0b", 64)) ==
@@ -330,7 +329,7 @@ TEST_CASE("words: special tokens in the text, ideographs, characters that are dr
 }
 
 TEST_CASE("words that truncation cuts keep their whole text; words without a token are left out") {
-  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  const Tokenizer t(Vocabulary(small_vocabulary), {});
   CHECK(words_in(t.encode("a ababc-x b", 4)) == Words{"a|a|0-1|1-2|0", "ababc|ababc-x|2-7|2-3|0"});
   CHECK(t.encode("a ababc-x b", 4).characters == U"aababc-x");
   CHECK(t.encode("a ababc-x b", 4).texts[0] == "a ababc-x b");
@@ -401,7 +400,7 @@ TEST_CASE("law: random texts, invalid UTF-8 included: same as the naive tokenize
     const std::string left = text(), right = text();
     const std::string_view right_view = right;
     const std::size_t max_length = 3 + random.below(20);
-    const WordPieceTokenizer fast(Vocabulary(vocabulary), options);
+    const Tokenizer fast(Vocabulary(vocabulary), options);
     const reference::WordPiece naive(vocabulary, options);
     CAPTURE(left);
     CAPTURE(right);
@@ -413,7 +412,7 @@ TEST_CASE("law: random texts, invalid UTF-8 included: same as the naive tokenize
 
 TEST_CASE("law: word ids count up without gaps and offsets stay in the text") {
   RandomStream random(6, random_site::user);
-  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  const Tokenizer t(Vocabulary(small_vocabulary), {});
   for (std::size_t n = 0; n < test::cases(2000); ++n) {
     std::string bytes;
     for (std::size_t k = random.below(60); k > 0; --k)
@@ -463,7 +462,7 @@ TEST_CASE("added tokens: found before the words, in the text as it is or in the 
     CAPTURE(row.text);
     auto words = small_vocabulary;
     words.push_back(row.token.content);
-    const WordPieceTokenizer t(Vocabulary(words), {.added_tokens = {row.token}});
+    const Tokenizer t(Vocabulary(words), {.added_tokens = {row.token}});
     auto expected = row.ids;
     expected.insert(expected.begin(), 2);
     expected.push_back(3);
@@ -476,16 +475,15 @@ TEST_CASE("added tokens: found before the words, in the text as it is or in the 
   auto words = small_vocabulary;
   words.push_back("hel");
   const AddedToken whole{.content = "hel", .single_word = true, .piece = false};
-  CHECK(WordPieceTokenizer(Vocabulary(words), {.added_tokens = {whole}}).encode("hela hel", 9).ids ==
-        std::vector<std::int32_t>{2, 1, 26, 3});
-  CHECK(WordPieceTokenizer(Vocabulary(words)).encode("hela", 9).ids == std::vector<std::int32_t>{2, 26, 6, 3});
-  CHECK_THROWS_WITH(WordPieceTokenizer(Vocabulary(small_vocabulary), {.added_tokens = {whole}}), doctest::Contains("has no 'hel'"));
+  CHECK(Tokenizer(Vocabulary(words), {.added_tokens = {whole}}).encode("hela hel", 9).ids == std::vector<std::int32_t>{2, 1, 26, 3});
+  CHECK(Tokenizer(Vocabulary(words)).encode("hela", 9).ids == std::vector<std::int32_t>{2, 26, 6, 3});
+  CHECK_THROWS_WITH(Tokenizer(Vocabulary(small_vocabulary), {.added_tokens = {whole}}), doctest::Contains("has no 'hel'"));
 }
 
 TEST_CASE("a tokenizer that adds not all of [CLS] and [SEP]") {
   using Ids = std::vector<std::int32_t>;
   const auto make = [](bool cls, bool sep, bool middle) {
-    return WordPieceTokenizer(Vocabulary(small_vocabulary), {.add_cls = cls, .add_sep = sep, .add_middle_sep = middle});
+    return Tokenizer(Vocabulary(small_vocabulary), {.add_cls = cls, .add_sep = sep, .add_middle_sep = middle});
   };
   CHECK(make(false, false, false).encode("a b", 9).ids == Ids{5, 7});
   CHECK(make(true, false, true).encode("a b", 9).ids == Ids{2, 5, 7});

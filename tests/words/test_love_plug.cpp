@@ -72,11 +72,11 @@ TEST_CASE("keep_digits: words with a digit keep their pieces") {
     return imputed_words(batch);
   };
   const std::string text = "books books4 x4 x";
-  const auto pieces = WordPieceTokenizer(vocabulary).encode(text, 20);
+  const auto pieces = Tokenizer(vocabulary).encode(text, 20);
   CHECK(imputed(pieces, true).words == std::vector<std::string>{"books"});
   CHECK(imputed(pieces, true).tokens == std::vector<std::int32_t>{1, 2});
   CHECK(imputed(pieces, false).words == std::vector<std::string>{"books", "books4", "x4"});
-  WordPieceTokenizer tokenizer(vocabulary);
+  Tokenizer tokenizer(vocabulary);
   tokenizer.keep_whole([](std::u32string_view word) { return !has_digit(word); });
   const auto whole = tokenizer.encode(text, 20);
   CHECK(whole.ids == std::vector<std::int32_t>{2, 1, 5, 6, 7, 8, 7, 8, 3});

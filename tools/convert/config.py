@@ -10,7 +10,7 @@ BERT = {"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_a
 POSITIONS = ("absolute", "relative_key", "relative_key_query")
 OUR_POSITIONS = ("shaw", "bert_r", "ddrp", "tupe", "deberta", "t5", "alibi", "rope")
 MOST = {"vocab_size": 1 << 24, "hidden_size": 1 << 16, "num_hidden_layers": 256, "num_attention_heads": 1024, "intermediate_size": 1 << 18,
-        "max_position_embeddings": 1 << 20, "type_vocab_size": 1024, "embedding_size": 1 << 16}  # as parse_bert_config
+        "max_position_embeddings": 1 << 20, "type_vocab_size": 1024, "embedding_size": 1 << 16}  # as parse_transformer_config
 NUMBERS = {"hidden_dropout_prob": 0.99, "attention_probs_dropout_prob": 0.99, "classifier_dropout": 0.99, "layer_norm_eps": 1, "initializer_range": 10}
 ELECTRA = {**BERT, "embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The attention terms that models may name in their configs. The terms of the library themselves are in attention/terms.hpp, which a model
-// includes with the bodies of functions alone (models/bert.hpp).
+// includes with the bodies of functions alone (models/transformer.hpp).
 #pragma once
 
 #include <memory>

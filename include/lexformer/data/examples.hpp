@@ -29,8 +29,7 @@ std::vector<std::int32_t> labels_of(std::span<const PairExample> examples);
 std::string describe(std::span<const PairExample> examples, std::size_t texts = 2);
 
 /// Encodes the texts of an example in at most max_length tokens: [CLS] left [SEP] right [SEP], or [CLS] left [SEP] if `texts` is 1.
-Encoding encode_texts(const WordPieceTokenizer& tokenizer, std::string_view left, std::string_view right, std::size_t texts,
-                      std::size_t max_length);
+Encoding encode_texts(const Tokenizer& tokenizer, std::string_view left, std::string_view right, std::size_t texts, std::size_t max_length);
 
 }  // namespace lexformer
 
@@ -57,8 +56,8 @@ LEXFORMER_INLINE std::string describe(std::span<const PairExample> examples, std
   return cat(examples.size(), " ", examples_name(texts), ", crc32 ", std::hex, std::setw(8), std::setfill('0'), sum);
 }
 
-LEXFORMER_INLINE Encoding encode_texts(const WordPieceTokenizer& tokenizer, std::string_view left, std::string_view right,
-                                       std::size_t texts, std::size_t max_length) {
+LEXFORMER_INLINE Encoding encode_texts(const Tokenizer& tokenizer, std::string_view left, std::string_view right, std::size_t texts,
+                                       std::size_t max_length) {
   return texts == 1 ? tokenizer.encode(left, max_length) : tokenizer.encode_pair(left, right, max_length);
 }
 

@@ -42,7 +42,7 @@ class PairDataset {
   requires requires(const Model& m) { m.features(); }
   PairDataset(std::vector<PairExample> examples, const Model& model, PairDatasetOptions options = {})
       : PairDataset(std::move(examples), model.tokenizer(), as_read_by(model, std::move(options))) {}
-  PairDataset(std::vector<PairExample> examples, WordPieceTokenizer tokenizer, PairDatasetOptions options = {});
+  PairDataset(std::vector<PairExample> examples, Tokenizer tokenizer, PairDatasetOptions options = {});
 
   std::size_t size() const { return examples_.size(); }
   const std::vector<PairExample>& examples() const { return examples_; }
@@ -69,7 +69,7 @@ class PairDataset {
   }
 
   std::vector<PairExample> examples_;
-  WordPieceTokenizer tokenizer_;
+  Tokenizer tokenizer_;
   PairDatasetOptions options_;
 };
 
@@ -78,7 +78,7 @@ class PairDataset {
 #if LEXFORMER_BODIES
 namespace lexformer {
 
-LEXFORMER_INLINE PairDataset::PairDataset(std::vector<PairExample> examples, WordPieceTokenizer tokenizer, PairDatasetOptions options)
+LEXFORMER_INLINE PairDataset::PairDataset(std::vector<PairExample> examples, Tokenizer tokenizer, PairDatasetOptions options)
     : examples_(std::move(examples)), tokenizer_(std::move(tokenizer)), options_(std::move(options)) {
   if (examples_.empty()) fail("PairDataset", "there are no pairs");
   if (examples_.size() > std::numeric_limits<std::uint32_t>::max()) fail("PairDataset", "more than 2^32 pairs");

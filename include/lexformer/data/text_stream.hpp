@@ -56,10 +56,10 @@ class TextStream {
   std::string describe() const;
 
   /// Reads block `block` of an epoch; only plan.size, seed, epoch and order are used.
-  TextBlock read(std::size_t block, const WordPieceTokenizer& tokenizer, BatchPlan plan) const;
+  TextBlock read(std::size_t block, const Tokenizer& tokenizer, BatchPlan plan) const;
 
   /// Reads the first `most` held-out documents.
-  std::vector<Encoding> read_held_out(std::size_t most, const WordPieceTokenizer& tokenizer) const;
+  std::vector<Encoding> read_held_out(std::size_t most, const Tokenizer& tokenizer) const;
 
  private:
   /// The position of a document: file, offset in bytes, and index among the documents that are long enough.
@@ -73,7 +73,7 @@ class TextStream {
   /// Reads `count` documents from a place on, either held-out or training documents.
   std::vector<std::string> texts(Place place, std::size_t count, bool held_out) const;
 
-  std::vector<Encoding> encode(const std::vector<std::string>& texts, const WordPieceTokenizer& tokenizer) const;
+  std::vector<Encoding> encode(const std::vector<std::string>& texts, const Tokenizer& tokenizer) const;
 
   std::vector<std::string> files_;
   TextStreamOptions options_;
@@ -121,7 +121,7 @@ LEXFORMER_INLINE std::string TextStream::describe() const {
   return cat(documents_, " documents, ", held_out_, " held out, crc32 ", std::hex, std::setw(8), std::setfill('0'), crc_);
 }
 
-LEXFORMER_INLINE TextBlock TextStream::read(std::size_t block, const WordPieceTokenizer& tokenizer, BatchPlan plan) const {
+LEXFORMER_INLINE TextBlock TextStream::read(std::size_t block, const Tokenizer& tokenizer, BatchPlan plan) const {
   if (block >= blocks()) fail("TextStream", "there is no block ", block, "; there are ", blocks());
   TextBlock out;
   out.first = static_cast<std::uint64_t>(block) * options_.block;
@@ -132,7 +132,7 @@ LEXFORMER_INLINE TextBlock TextStream::read(std::size_t block, const WordPieceTo
   return out;
 }
 
-LEXFORMER_INLINE std::vector<Encoding> TextStream::read_held_out(std::size_t most, const WordPieceTokenizer& tokenizer) const {
+LEXFORMER_INLINE std::vector<Encoding> TextStream::read_held_out(std::size_t most, const Tokenizer& tokenizer) const {
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(most, held_out_));
   return encode(texts({0, 0, 0}, count, true), tokenizer);
 }
@@ -149,8 +149,7 @@ LEXFORMER_INLINE std::vector<std::string> TextStream::texts(Place place, std::si
   return found;
 }
 
-LEXFORMER_INLINE std::vector<Encoding> TextStream::encode(const std::vector<std::string>& texts,
-                                                          const WordPieceTokenizer& tokenizer) const {
+LEXFORMER_INLINE std::vector<Encoding> TextStream::encode(const std::vector<std::string>& texts, const Tokenizer& tokenizer) const {
   std::vector<Encoding> encodings(texts.size());
   parallel_for(texts.size(), 64, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {

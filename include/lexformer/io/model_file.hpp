@@ -65,7 +65,7 @@ decltype(auto) with_stored_settings(const std::string& path, F&& f) {
 }
 
 /// Makes the tokenizer of a model. Errors: the model has no vocabulary.
-WordPieceTokenizer make_tokenizer(const ModelFile& model);
+Tokenizer make_tokenizer(const ModelFile& model);
 
 namespace detail {
 
@@ -325,9 +325,9 @@ LEXFORMER_INLINE TensorFile ModelFile::as_tensors(const std::string& where) cons
   return out;
 }
 
-LEXFORMER_INLINE WordPieceTokenizer make_tokenizer(const ModelFile& model) {
+LEXFORMER_INLINE Tokenizer make_tokenizer(const ModelFile& model) {
   if (model.vocabulary.size() == 0) fail_file(model.path, "the model has no vocabulary, so it cannot read text");
-  return WordPieceTokenizer(model.vocabulary, model.tokenizer);
+  return Tokenizer(model.vocabulary, model.tokenizer);
 }
 
 }  // namespace lexformer

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "lexformer/attention/dafa.hpp"
-#include "lexformer/models/bert.hpp"
 #include "lexformer/models/pretrained.hpp"
+#include "lexformer/models/transformer.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
 
@@ -162,13 +162,13 @@ struct DafaView {
 
 /// Computes the attentions and the filter gate of one layer. Errors: the layer has no DAFA.
 template <class T, class Dev>
-DafaView<T, Dev> view_dafa(const BertEncoder<T, Dev>& encoder, const DeviceBatch<T, Dev>& batch, std::size_t layer) {
+DafaView<T, Dev> view_dafa(const Transformer<T, Dev>& encoder, const DeviceBatch<T, Dev>& batch, std::size_t layer) {
   const auto* dafa =
       layer < encoder.layers.size() ? dynamic_cast<const Dafa<T, Dev>*>(encoder.layers[layer].attention.core.get()) : nullptr;
   if (dafa == nullptr) fail("view_dafa", "layer ", layer, " has no DAFA");
   const NoGrad no_grad;
   const auto x = encoder(batch, {}, {.layers = layer}).last;
-  auto shared = encoder.shared_scores(batch);  // a variable of its own, as in BertEncoder::run
+  auto shared = encoder.shared_scores(batch);  // a variable of its own, as in Transformer::run
   const LayerInputs<T, Dev> inputs{.batch = batch, .shared = std::move(shared)};
   const auto [qkv, scores] = encoder.layers[layer].attention.prepare(x, inputs);
   const AttentionInputs<T, Dev> in{qkv, batch, encoder.config.num_attention_heads, {}};

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "lexformer/models/bert.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
+#include "lexformer/models/transformer.hpp"
 #include "lexformer/nn/pooling.hpp"
 #include "lexformer/ops/dropout.hpp"
 
@@ -23,7 +23,7 @@ struct ClassificationHead {
   std::unique_ptr<LayerNorm<T, Dev>> norm;  // of the paper's head; epsilon 1e-5, PyTorch's default
   std::uint32_t first_site, second_site;    // of dropout
 
-  ClassificationHead(Head k, const BertConfig& c, std::size_t labels, Init& init, DropoutSites sites = site::head())
+  ClassificationHead(Head k, const TransformerConfig& c, std::size_t labels, Init& init, DropoutSites sites = site::head())
       : kind(k),
         architecture(c.architecture()),
         dropout_p(k == Head::paper ? 0.1 : c.classifier_dropout),

@@ -28,7 +28,7 @@ namespace lexformer {
 namespace detail {
 /// use(text, word) for each word that has all of its tokens and is neither unknown nor a special token.
 template <class Use>
-void for_each_word(const WordPieceTokenizer& tokenizer, const Encoding& encoding, Use&& use) {
+void for_each_word(const Tokenizer& tokenizer, const Encoding& encoding, Use&& use) {
   const TokenizerOptions& options = tokenizer.options();
   std::vector<std::int32_t> special;
   for (const std::string& token : {options.unk, options.cls, options.sep, options.pad, options.mask})
@@ -45,7 +45,7 @@ void for_each_word(const WordPieceTokenizer& tokenizer, const Encoding& encoding
 /// that lose tokens to truncation are not counted.
 class WordFrequencies {
  public:
-  WordFrequencies(const WordPieceTokenizer& tokenizer, std::size_t max_length) : tokenizer_(&tokenizer), max_length_(max_length) {}
+  WordFrequencies(const Tokenizer& tokenizer, std::size_t max_length) : tokenizer_(&tokenizer), max_length_(max_length) {}
 
   void add(std::span<const std::string> texts);
   /// The number of distinct words.
@@ -55,7 +55,7 @@ class WordFrequencies {
   std::vector<std::string> frequent(std::size_t least, std::size_t most = 0) const;
 
  private:
-  const WordPieceTokenizer* tokenizer_;
+  const Tokenizer* tokenizer_;
   std::size_t max_length_;
   std::unordered_map<std::string, std::size_t, SeededHash> counts_;
 };

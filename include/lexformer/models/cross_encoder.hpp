@@ -135,7 +135,7 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
     : Pretrained<T, Dev>(file, start), threshold(stored_threshold(file)), calibration(stored_calibration(file)), options_(options) {
   for (const auto name : {detail::records_key, detail::trained_key})
     if (const std::string key(name); file.metadata.contains(key)) metadata[key] = file.text(key);
-  const BertConfig& config = this->parsed_config();
+  const TransformerConfig& config = this->parsed_config();
   if (options_.task.kind == TaskKind::regression && options_.task.labels != 1)
     fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.task.labels);
   if (options_.task.kind == TaskKind::classification && options_.task.labels < 2)

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lexformer/io/tensor_check.hpp"
-#include "lexformer/models/bert.hpp"
+#include "lexformer/models/transformer.hpp"
 
 namespace lexformer {
 
@@ -43,7 +43,7 @@ struct Int8Slot {
 
 /// All of them; layer after layer.
 template <class T, class Dev>
-std::vector<Int8Slot<T, Dev>> int8_slots(BertEncoder<T, Dev>& encoder) {
+std::vector<Int8Slot<T, Dev>> int8_slots(Transformer<T, Dev>& encoder) {
   std::vector<Int8Slot<T, Dev>> slots;
   for (std::size_t i = 0; i < encoder.layers.size(); ++i) {
     auto& l = encoder.layers[i];
@@ -69,7 +69,7 @@ bool is_named(const Int8Slot<T, Dev>& slot, const std::string& part) {
 
 /// Rounds all products of an encoder that are not skipped. Errors (usage): a name in `skip` fits none; nothing is left to round.
 template <class T, class Dev>
-void round_to_int8(BertEncoder<T, Dev>& encoder, const QuantizeOptions& options, const std::string& where) {
+void round_to_int8(Transformer<T, Dev>& encoder, const QuantizeOptions& options, const std::string& where) {
   const auto slots = int8_slots(encoder);
   for (const std::string& part : options.skip)
     if (part.empty() || std::none_of(slots.begin(), slots.end(), [&](const auto& s) { return is_named(s, part); }))
@@ -92,7 +92,7 @@ void round_to_int8(BertEncoder<T, Dev>& encoder, const QuantizeOptions& options,
 /// The products that a file holds in 8 bits. Errors: scales are missing or of another shape; only some of query, key and value are in 8
 /// bits; a weight is -128.
 template <class T, class Dev>
-std::vector<std::pair<Int8Slot<T, Dev>, std::vector<Int8Matrix>>> read_int8(BertEncoder<T, Dev>& encoder, const TensorFile& file,
+std::vector<std::pair<Int8Slot<T, Dev>, std::vector<Int8Matrix>>> read_int8(Transformer<T, Dev>& encoder, const TensorFile& file,
                                                                             const std::string& where) {
   std::vector<std::pair<Int8Slot<T, Dev>, std::vector<Int8Matrix>>> found;
   for (const auto& slot : int8_slots(encoder)) {
@@ -122,7 +122,7 @@ std::vector<std::pair<Int8Slot<T, Dev>, std::vector<Int8Matrix>>> read_int8(Bert
 
 /// Adds the products in 8 bits to a file.
 template <class T, class Dev>
-void write_int8(BertEncoder<T, Dev>& encoder, TensorFile& file) {
+void write_int8(Transformer<T, Dev>& encoder, TensorFile& file) {
   for (const auto& slot : int8_slots(encoder)) {
     if (!*slot.weights) continue;
     std::size_t begin = 0;

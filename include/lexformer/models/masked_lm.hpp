@@ -25,7 +25,7 @@ struct MaskedLmHead {
   Var<T, Dev> bias;  // (V)
   Activation activation;
 
-  MaskedLmHead(const BertConfig& c, Init& init)
+  MaskedLmHead(const TransformerConfig& c, Init& init)
       : dense(c.hidden_size, c.hidden_size, init),
         norm(c.hidden_size, c.layer_norm_eps, init),
         bias(init.constant<T, Dev>({c.vocab_size}, T{0})),
@@ -104,7 +104,7 @@ MaskedLm<T, Dev>::MaskedLm(const Json& config, Vocabulary vocabulary, const Toke
 
 template <class T, class Dev>
 void MaskedLm<T, Dev>::make(const std::string& where) {
-  const BertConfig& config = this->parsed_config();
+  const TransformerConfig& config = this->parsed_config();
   if (!config.architecture().masked_lm)
     fail_file(where, "'model_type' is ", in_quotes(config.model_type), "; masked language models are supported for bert only");
   const double width = static_cast<double>(config.hidden_size);

@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/models/bert.hpp"
+#include "lexformer/models/transformer.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
 
 namespace lexformer {

@@ -34,7 +34,7 @@ class CrossEncoderScorer final : public Scorer {
     return model_.logits(examples, batch_size, scored);
   }
   void check_texts(std::span<const std::string> texts, const std::string& where) const override { model_.check_texts(texts, where); }
-  const BertConfig& config() const override { return model_.config(); }
+  const TransformerConfig& config() const override { return model_.config(); }
   Encoding encode(std::string_view left, std::string_view right) const override { return model_.encode(left, right); }
   std::vector<double> mean_attention(const Encoding& encoding) const override { return lexformer::mean_attention(model_, encoding); }
 
@@ -59,7 +59,7 @@ class TextCnnScorer final : public Scorer {
     return model_.logits(examples, batch_size, scored);
   }
   void check_texts(std::span<const std::string>, const std::string&) const override {}
-  const BertConfig& config() const override { no_tokens(path_); }
+  const TransformerConfig& config() const override { no_tokens(path_); }
   Encoding encode(std::string_view, std::string_view) const override { no_tokens(path_); }
   std::vector<double> mean_attention(const Encoding&) const override { no_tokens(path_); }
 

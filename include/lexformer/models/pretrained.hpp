@@ -17,9 +17,9 @@
 #include "lexformer/data/features.hpp"
 #include "lexformer/io/folder_keys.hpp"
 #include "lexformer/io/model_file.hpp"
-#include "lexformer/models/bert.hpp"
 #include "lexformer/models/head_names.hpp"
 #include "lexformer/models/int8_layers.hpp"
+#include "lexformer/models/transformer.hpp"
 #include "lexformer/nn/saved_model.hpp"
 #include "lexformer/words/embedding_plug.hpp"
 
@@ -42,10 +42,10 @@ class Pretrained {
 
   /// The file that it was made from, for messages.
   const std::string& path() const { return path_; }
-  const WordPieceTokenizer& tokenizer() const { return tokenizer_; }
-  const BertConfig& config() const { return encoder_->config; }
-  BertEncoder<T, Dev>& encoder() { return *encoder_; }
-  const BertEncoder<T, Dev>& encoder() const { return *encoder_; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const TransformerConfig& config() const { return encoder_->config; }
+  Transformer<T, Dev>& encoder() { return *encoder_; }
+  const Transformer<T, Dev>& encoder() const { return *encoder_; }
   /// The seed of new parameters and of dropout in training.
   std::uint64_t seed() const { return seed_; }
   /// The options of the forward pass of one training step.
@@ -136,7 +136,7 @@ class Pretrained {
   virtual void write(ModelFile&) const {}
 
   /// The parsed config, for the sizes of the head before the encoder exists.
-  const BertConfig& parsed_config() const { return parsed_; }
+  const TransformerConfig& parsed_config() const { return parsed_; }
   Init& init() { return init_; }
   /// Makes the encoder. Errors: the config asks for far more weights than the file has (`head_weights`: the head's); checked before
   /// memory is allocated. A small difference is reported when the tensors are compared, with a better message.
@@ -171,11 +171,11 @@ class Pretrained {
   std::vector<TermConfig> stored_attention_;  // the file's, if the model is loaded for training
   std::map<std::string, std::string> metadata_;
   JsonValue json_;  // HuggingFace's config.json
-  WordPieceTokenizer tokenizer_;
-  BertConfig parsed_;
+  Tokenizer tokenizer_;
+  TransformerConfig parsed_;
   std::uint64_t seed_ = 0;
   Init init_;
-  std::unique_ptr<BertEncoder<T, Dev>> encoder_;
+  std::unique_ptr<Transformer<T, Dev>> encoder_;
   bool quantized_ = false;
   std::vector<std::string> frozen_, new_tensors_, unused_tensors_, unused_config_;
 };
@@ -190,7 +190,7 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
       metadata_(file.metadata),
       json_(file.config),
       tokenizer_(make_tokenizer(file)),
-      parsed_(parse_bert_config(file.config, file.path + ": config")),
+      parsed_(parse_transformer_config(file.config, file.path + ": config")),
       seed_(start ? start->seed : 0),
       init_(seed_, parsed_.initializer_range) {
   std::erase_if(metadata_, [](const auto& entry) { return is_head_metadata(entry.first); });  // the subclass reads its head's
@@ -218,7 +218,7 @@ Pretrained<T, Dev>::Pretrained(const Json& config, Vocabulary vocabulary, const 
                                const std::string& where)
     : path_(where), tokenizer_(std::move(vocabulary), tokenizer), seed_(seed) {
   json_ = complete_config(config, tokenizer_.vocabulary().size(), where);
-  parsed_ = parse_bert_config(json_, where);
+  parsed_ = parse_transformer_config(json_, where);
   init_ = Init(seed, parsed_.initializer_range);
   check_vocabulary();
 }
@@ -234,7 +234,7 @@ void Pretrained<T, Dev>::check_vocabulary() const {
 
 template <class T, class Dev>
 void Pretrained<T, Dev>::make_encoder(double head_weights) {
-  const BertConfig& c = parsed_;
+  const TransformerConfig& c = parsed_;
   const bool stored = file_ != nullptr && !start_;  // all settings are the file's
   auto factories = of_settings(stored, [&] { return configure_terms<T, Dev>(c.attention, c.sizes(), path_ + ": config"); });
   if (file_ != nullptr) {
@@ -256,7 +256,7 @@ void Pretrained<T, Dev>::make_encoder(double head_weights) {
   }
   auto blank = Init::none();
   encoder_ = of_settings(
-      stored, [&] { return std::make_unique<BertEncoder<T, Dev>>(c, std::move(factories), file_ != nullptr ? blank : init_, init_); });
+      stored, [&] { return std::make_unique<Transformer<T, Dev>>(c, std::move(factories), file_ != nullptr ? blank : init_, init_); });
   if (file_ == nullptr) return;
   if (auto plug = read_plug<T, Dev>(*file_, tokenizer_)) set_plug(std::move(plug));
 }
@@ -402,7 +402,7 @@ template <class T, class Dev>
 ModelFile Pretrained<T, Dev>::file() {
   ModelFile f;
   f.config = json_;
-  BertConfig c = encoder_->config;
+  TransformerConfig c = encoder_->config;
   c.attention = attention();
   write_config(c, f.config);
   f.vocabulary = tokenizer_.vocabulary();

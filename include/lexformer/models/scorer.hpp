@@ -15,8 +15,8 @@
 #include "lexformer/core/tensor.hpp"
 #include "lexformer/data/examples.hpp"
 #include "lexformer/metrics/score_calibration.hpp"
-#include "lexformer/models/bert_config.hpp"
 #include "lexformer/models/task.hpp"
+#include "lexformer/models/transformer_config.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
@@ -34,7 +34,7 @@ class Scorer {
   virtual void check_texts(std::span<const std::string> texts, const std::string& where) const = 0;
 
   /// Of a cross-encoder only. Errors (usage): the model has no tokens.
-  virtual const BertConfig& config() const = 0;
+  virtual const TransformerConfig& config() const = 0;
   virtual Encoding encode(std::string_view left, std::string_view right) const = 0;
   /// models/analysis.hpp: mean_attention
   virtual std::vector<double> mean_attention(const Encoding& encoding) const = 0;

@@ -121,7 +121,7 @@ template <class T, class Dev>
 SentenceEncoder<T, Dev>::SentenceEncoder(const ModelFile& file, const SentenceEncoderOptions& options,
                                          const std::optional<TrainingStart>& start)
     : Pretrained<T, Dev>(file, start), options_(options) {
-  const BertConfig& config = this->parsed_config();
+  const TransformerConfig& config = this->parsed_config();
   if (options_.pooling == Pooling::none) fail_usage("SentenceEncoder", "pooling 'none' gives no vector of a text; use mean, cls or max");
   if (options_.max_length < min_length(1) || config.max_position_embeddings < min_length(1))
     fail_usage("SentenceEncoder", "max_length ", std::min(options_.max_length, config.max_position_embeddings),

@@ -64,7 +64,7 @@ struct TagBatch {
 };
 
 /// The tags of all words of sentences from their prepared data; `O` for words that the tagger cannot label. tagged: called after
-/// each batch with the number of its sentences; what it throws ends the call. Model: LstmTagger, BertTagger.
+/// each batch with the number of its sentences; what it throws ends the call. Model: LstmTagger, TransformerTagger.
 template <class Model>
 std::vector<std::vector<std::string>> predict_tags(const Model& model, const typename Model::Data& data,
                                                    std::span<const TaggedSentence> sentences, std::size_t batch_size = 64,

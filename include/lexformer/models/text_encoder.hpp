@@ -19,8 +19,8 @@ class TextEncoder {
  public:
   virtual ~TextEncoder() = default;
 
-  virtual const WordPieceTokenizer& tokenizer() const = 0;
-  virtual const BertConfig& config() const = 0;
+  virtual const Tokenizer& tokenizer() const = 0;
+  virtual const TransformerConfig& config() const = 0;
   /// The most tokens of a text.
   virtual std::size_t max_length() const = 0;
   /// (texts, D), in input order, on the CPU; without pooling (N, D), the rows of all tokens: Encoder::encode. A sentence encoder pools the
@@ -37,8 +37,8 @@ namespace detail {
 template <class T, class Dev, template <class, class> class Model>
 class TextEncoderOf : public TextEncoder {
  public:
-  const WordPieceTokenizer& tokenizer() const override { return model_.tokenizer(); }
-  const BertConfig& config() const override { return model_.config(); }
+  const Tokenizer& tokenizer() const override { return model_.tokenizer(); }
+  const TransformerConfig& config() const override { return model_.config(); }
 
  protected:
   template <class... Start>

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/models/bert_tagger.hpp"
 #include "lexformer/models/compute.hpp"
 #include "lexformer/models/lstm_tagger.hpp"
+#include "lexformer/models/transformer_tagger.hpp"
 
 namespace lexformer {
 
@@ -54,10 +54,10 @@ std::unique_ptr<WordTagger> make_tagger(ModelFile file, const Compute& compute, 
     model.provide(vectors_for(path, "an LSTM", compute, extras));
     return std::make_unique<WordTaggerOf<LstmTagger<T, Dev>>>(std::move(model), 0);
   }
-  BertTagger<T, Dev> model(std::exchange(file, {}));
+  TransformerTagger<T, Dev> model(std::exchange(file, {}));
   complete(model, path, compute, extras);
   const std::size_t most = model.options().max_length;
-  return std::make_unique<WordTaggerOf<BertTagger<T, Dev>>>(std::move(model), most);
+  return std::make_unique<WordTaggerOf<TransformerTagger<T, Dev>>>(std::move(model), most);
 }
 
 // The instances in lexformer::compiled and lexformer::cuda.
@@ -69,7 +69,7 @@ LEXFORMER_EXTERN_INSTANCES(LEXFORMER_TAGGER)
 
 /// Opens a trained tagger: a .lxf file, or a HuggingFace folder with a head for token classification.
 ///   const auto tags = lexformer::open_tagger("model.lxf")->tag(sentences).tags;
-/// Errors: as BertTagger, LstmTagger and with_compute. Errors (usage): `extras` has something that the model cannot use, or lacks
+/// Errors: as TransformerTagger, LstmTagger and with_compute. Errors (usage): `extras` has something that the model cannot use, or lacks
 /// something that it needs.
 inline std::unique_ptr<WordTagger> open_tagger(const std::string& path, const Compute& compute = {}, const ModelExtras& extras = {}) {
   return with_compute(compute, [&](auto number, auto device) {

@@ -19,7 +19,7 @@ struct ExplainedWords {
 };
 
 /// How a model with LEA compares words; for one without, LEA's defaults.
-LexicalOptions lexical_options(const BertConfig& config);
+LexicalOptions lexical_options(const TransformerConfig& config);
 
 /// The different words that LEA sees as the most similar (word_pairs()), at most `most`.
 std::vector<ExplainedWords> similar_words(const Scorer& model, const std::string& left, const std::string& right, std::size_t most);
@@ -42,13 +42,13 @@ std::string to_json_text(const std::vector<ExplainedWords>& pairs);
 #include <iomanip>
 #include <utility>
 
-#include "lexformer/core/error.hpp"
 #include "lexformer/attention/lea_options.hpp"
+#include "lexformer/core/error.hpp"
 #include "lexformer/io/json.hpp"
 
 namespace lexformer {
 
-LEXFORMER_INLINE LexicalOptions lexical_options(const BertConfig& config) {
+LEXFORMER_INLINE LexicalOptions lexical_options(const TransformerConfig& config) {
   LexicalOptions options;
   for (const auto& term : config.attention) {
     if (term.name != "lea") continue;

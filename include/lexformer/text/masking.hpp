@@ -40,7 +40,7 @@ RandomStream masking_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32
 class Masker {
  public:
   /// Errors: an option is out of range; the vocabulary has no mask token, or special tokens only.
-  explicit Masker(const WordPieceTokenizer& tokenizer, const MaskingOptions& options = {});
+  explicit Masker(const Tokenizer& tokenizer, const MaskingOptions& options = {});
 
   const MaskingOptions& options() const { return options_; }
   /// Whether any token can be chosen.
@@ -70,7 +70,7 @@ class Masker {
 #if LEXFORMER_BODIES
 namespace lexformer {
 
-LEXFORMER_INLINE Masker::Masker(const WordPieceTokenizer& tokenizer, const MaskingOptions& options) : options_(options) {
+LEXFORMER_INLINE Masker::Masker(const Tokenizer& tokenizer, const MaskingOptions& options) : options_(options) {
   const auto share = [](double x) { return x >= 0.0 && x <= 1.0; };
   if (!(options.probability > 0.0 && options.probability <= 1.0))
     fail_usage("Masker", "the share of masked tokens is ", options.probability, ", expected more than 0 and at most 1");

@@ -66,10 +66,10 @@ struct Encoding {
 };
 
 /// The tokenizer. All methods are const and thread-safe.
-class WordPieceTokenizer {
+class Tokenizer {
  public:
   /// Errors: the vocabulary has no unknown, [CLS] or [SEP] token.
-  explicit WordPieceTokenizer(Vocabulary vocabulary, TokenizerOptions options = {});
+  explicit Tokenizer(Vocabulary vocabulary, TokenizerOptions options = {});
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const TokenizerOptions& options() const { return options_; }
@@ -125,7 +125,7 @@ class WordPieceTokenizer {
 };
 
 /// Encodes texts in parallel: encode(text, max_length) of each.
-std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts, std::size_t max_length);
+std::vector<Encoding> encode_all(const Tokenizer& tokenizer, std::span<const std::string> texts, std::size_t max_length);
 
 }  // namespace lexformer
 
@@ -134,7 +134,7 @@ std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<
 
 namespace lexformer {
 
-LEXFORMER_INLINE WordPieceTokenizer::WordPieceTokenizer(Vocabulary vocabulary, TokenizerOptions options)
+LEXFORMER_INLINE Tokenizer::Tokenizer(Vocabulary vocabulary, TokenizerOptions options)
     : vocabulary_(std::move(vocabulary)),
       options_(std::move(options)),
       unk_(required(options_.unk)),
@@ -151,7 +151,7 @@ LEXFORMER_INLINE WordPieceTokenizer::WordPieceTokenizer(Vocabulary vocabulary, T
   }
 }
 
-LEXFORMER_INLINE Encoding WordPieceTokenizer::encode(std::string_view text, std::size_t max_length) const {
+LEXFORMER_INLINE Encoding Tokenizer::encode(std::string_view text, std::size_t max_length) const {
   if (max_length < 2) fail_usage("encode", "max_length is ", max_length, ", but [CLS] and [SEP] alone take 2");
   Encoding out;
   reserve(out, text.size(), max_length, 1);
@@ -164,7 +164,7 @@ LEXFORMER_INLINE Encoding WordPieceTokenizer::encode(std::string_view text, std:
   return out;
 }
 
-LEXFORMER_INLINE Encoding WordPieceTokenizer::encode_pair(std::string_view left, std::string_view right, std::size_t max_length) const {
+LEXFORMER_INLINE Encoding Tokenizer::encode_pair(std::string_view left, std::string_view right, std::size_t max_length) const {
   if (max_length < 3) fail_usage("encode_pair", "max_length is ", max_length, ", but [CLS] and two [SEP] alone take 3");
   Encoding out;
   reserve(out, left.size() + right.size(), max_length, 2);
@@ -192,15 +192,15 @@ LEXFORMER_INLINE Encoding WordPieceTokenizer::encode_pair(std::string_view left,
   return out;
 }
 
-LEXFORMER_INLINE std::int32_t WordPieceTokenizer::required(const std::string& token) const {
+LEXFORMER_INLINE std::int32_t Tokenizer::required(const std::string& token) const {
   const auto id = vocabulary_.id(token);
   if (!id)
-    fail("WordPieceTokenizer", "the vocabulary (", vocabulary_.size(), " tokens) has no ", in_quotes(token),
+    fail("Tokenizer", "the vocabulary (", vocabulary_.size(), " tokens) has no ", in_quotes(token),
          "; use the vocab.txt of a BERT model or set the names of the special tokens");
   return *id;
 }
 
-LEXFORMER_INLINE void WordPieceTokenizer::reserve(Encoding& out, std::size_t bytes, std::size_t max_length, std::size_t texts) {
+LEXFORMER_INLINE void Tokenizer::reserve(Encoding& out, std::size_t bytes, std::size_t max_length, std::size_t texts) {
   const std::size_t tokens = std::min(bytes / 3 + 4, max_length);
   out.ids.reserve(tokens);
   out.word_ids.reserve(tokens);
@@ -210,7 +210,7 @@ LEXFORMER_INLINE void WordPieceTokenizer::reserve(Encoding& out, std::size_t byt
   out.texts.reserve(texts);
 }
 
-LEXFORMER_INLINE void WordPieceTokenizer::erase(Encoding& out, std::size_t begin, std::size_t end) {
+LEXFORMER_INLINE void Tokenizer::erase(Encoding& out, std::size_t begin, std::size_t end) {
   if (begin == end) return;
   const auto cut = [](auto& list, std::size_t from, std::size_t to) {
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(from), list.begin() + static_cast<std::ptrdiff_t>(to));
@@ -237,13 +237,13 @@ LEXFORMER_INLINE void WordPieceTokenizer::erase(Encoding& out, std::size_t begin
   cut(out.words, first, last);
 }
 
-LEXFORMER_INLINE void WordPieceTokenizer::add(Encoding& out, std::int32_t id, std::int32_t word, std::uint32_t begin, std::uint32_t end) {
+LEXFORMER_INLINE void Tokenizer::add(Encoding& out, std::int32_t id, std::int32_t word, std::uint32_t begin, std::uint32_t end) {
   out.ids.push_back(id);
   out.word_ids.push_back(word);
   out.offsets.emplace_back(begin, end);
 }
 
-LEXFORMER_INLINE void WordPieceTokenizer::append_text(std::string_view text, Encoding& out) const {
+LEXFORMER_INLINE void Tokenizer::append_text(std::string_view text, Encoding& out) const {
   WordSplitter splitter(options_);
   Scratch scratch;
   std::uint32_t origin = 0;
@@ -253,7 +253,7 @@ LEXFORMER_INLINE void WordPieceTokenizer::append_text(std::string_view text, Enc
   // Adds the word whose tokens and characters were just appended. joined: it continues a space-separated word.
   const auto add_word = [&](std::size_t token, std::size_t character, std::uint32_t begin, std::uint32_t end, bool joined,
                             std::size_t pieces) {
-    if (out.characters.size() > std::numeric_limits<std::uint32_t>::max()) fail("WordPieceTokenizer", "a text is too long; split it");
+    if (out.characters.size() > std::numeric_limits<std::uint32_t>::max()) fail("Tokenizer", "a text is too long; split it");
     const auto text_begin = static_cast<std::uint32_t>(character), text_end = static_cast<std::uint32_t>(out.characters.size());
     const std::uint32_t whole_begin = joined ? out.words.back().whole_begin : text_begin;
     out.words.push_back({begin, end, static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(out.size()), text_begin, text_end,
@@ -295,8 +295,8 @@ LEXFORMER_INLINE void WordPieceTokenizer::append_text(std::string_view text, Enc
     if (out.words[i - 1].whole_begin == out.words[i].whole_begin) out.words[i - 1].whole_end = out.words[i].whole_end;
 }
 
-LEXFORMER_INLINE std::size_t WordPieceTokenizer::append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch,
-                                                             Encoding& out) const {
+LEXFORMER_INLINE std::size_t Tokenizer::append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch,
+                                                    Encoding& out) const {
   const std::size_t before = out.ids.size();
   const auto unknown = [&](std::size_t pieces) {
     out.ids.resize(before);
@@ -342,8 +342,7 @@ LEXFORMER_INLINE std::size_t WordPieceTokenizer::append_word(std::span<const Tex
   return whole_(scratch.text) ? unknown(pieces) : pieces;
 }
 
-LEXFORMER_INLINE std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts,
-                                                  std::size_t max_length) {
+LEXFORMER_INLINE std::vector<Encoding> encode_all(const Tokenizer& tokenizer, std::span<const std::string> texts, std::size_t max_length) {
   std::vector<Encoding> encodings(texts.size());
   parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) encodings[i] = tokenizer.encode(texts[i], max_length);

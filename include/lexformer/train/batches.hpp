@@ -52,7 +52,7 @@ class PairBatches {
 /// Batches of masked documents from a text stream. Caches one block. Stream and tokenizer must outlive this object.
 class TextBatches {
  public:
-  TextBatches(const TextStream& stream, const WordPieceTokenizer& tokenizer, const Masker& masker, std::size_t size, std::uint64_t seed)
+  TextBatches(const TextStream& stream, const Tokenizer& tokenizer, const Masker& masker, std::size_t size, std::uint64_t seed)
       : stream_(stream), tokenizer_(tokenizer), masker_(masker), plan_{.size = size, .seed = seed} {
     if (size == 0) fail_usage("TextBatches", "a batch has at least one document");
   }
@@ -76,7 +76,7 @@ class TextBatches {
 
  private:
   const TextStream& stream_;
-  const WordPieceTokenizer& tokenizer_;
+  const Tokenizer& tokenizer_;
   Masker masker_;
   BatchPlan plan_;
   std::optional<TextBlock> loaded_;

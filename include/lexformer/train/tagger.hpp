@@ -43,7 +43,7 @@ Measurement tagger_measurement(const EntityScores& scores);
 JsonValue tagger_identity(TaggerSettings settings, const TaggedSet& train, const TaggedSet& valid, const JsonValue& of_caller);
 }  // namespace detail
 
-/// The task for Trainer. Model: LstmTagger, BertTagger.
+/// The task for Trainer. Model: LstmTagger, TransformerTagger.
 template <class Model>
 struct TaggerTask {
   const TaggerSettings& settings;

@@ -33,7 +33,7 @@ struct EmbeddingPlug {
   /// The input of a batch that it reads.
   virtual FeatureMaker feature() const = 0;
   /// Changes the model's tokenizer, e.g. which words of several pieces are one token.
-  virtual void adapt(WordPieceTokenizer& tokenizer) const = 0;
+  virtual void adapt(Tokenizer& tokenizer) const = 0;
   /// Adds its description to a model's file: an object with the key `plug` at config["lexformer"][name()].
   virtual void write(ModelFile& file) = 0;
   /// Called after its parameters were changed from outside.
@@ -42,7 +42,7 @@ struct EmbeddingPlug {
 
 /// Makes a plug from the description in a model's file, without its parameters.
 template <class T, class Dev>
-using PlugReader = std::function<std::shared_ptr<EmbeddingPlug<T, Dev>>(const ModelFile& file, const WordPieceTokenizer& tokenizer)>;
+using PlugReader = std::function<std::shared_ptr<EmbeddingPlug<T, Dev>>(const ModelFile& file, const Tokenizer& tokenizer)>;
 
 /// The plugs that models of these types may have, by name. A header that brings a plug adds it.
 template <class T, class Dev>
@@ -58,7 +58,7 @@ std::string plug_name(const ModelFile& file);
 
 /// The plug of a file; null if it has none. Errors (file): it is not in embedding_plugs().
 template <class T, class Dev>
-std::shared_ptr<EmbeddingPlug<T, Dev>> read_plug(const ModelFile& file, const WordPieceTokenizer& tokenizer) {
+std::shared_ptr<EmbeddingPlug<T, Dev>> read_plug(const ModelFile& file, const Tokenizer& tokenizer) {
   const std::string name = detail::plug_name(file);
   if (name.empty()) return nullptr;
   const auto found = embedding_plugs<T, Dev>().find(name);

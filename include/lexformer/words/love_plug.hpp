@@ -71,13 +71,13 @@ class LovePlug final : public EmbeddingPlug<T, Dev> {
 
   LovePlug(Love<T, Dev> love, const LovePlugOptions& options, std::int32_t unk_id);
   /// Reads the plug of a model from its file, without the parameters. Errors (file): as read_love_plug.
-  static std::shared_ptr<LovePlug> read(const ModelFile& file, const WordPieceTokenizer& tokenizer);
+  static std::shared_ptr<LovePlug> read(const ModelFile& file, const Tokenizer& tokenizer);
 
   std::string name() const override { return "love"; }
   std::size_t size() const override { return love_.options().size; }
   Var<T, Dev> operator()(const Var<T, Dev>& rows, const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const override;
   void visit(ParameterVisitor<T, Dev>& v) override;
-  void adapt(WordPieceTokenizer& tokenizer) const override {
+  void adapt(Tokenizer& tokenizer) const override {
     if (options_.mode == LoveMode::replace)
       tokenizer.keep_whole([keep_digits = options_.keep_digits](std::u32string_view word) { return !(keep_digits && has_digit(word)); });
   }
@@ -147,7 +147,7 @@ LovePlug<T, Dev>::LovePlug(Love<T, Dev> love, const LovePlugOptions& options, st
 }
 
 template <class T, class Dev>
-std::shared_ptr<LovePlug<T, Dev>> LovePlug<T, Dev>::read(const ModelFile& file, const WordPieceTokenizer& tokenizer) {
+std::shared_ptr<LovePlug<T, Dev>> LovePlug<T, Dev>::read(const ModelFile& file, const Tokenizer& tokenizer) {
   const auto stored = detail::read_love_plug(file);
   return std::make_shared<LovePlug>(Love<T, Dev>::blank(stored.units, stored.love), stored.options, tokenizer.unk_id());
 }

@@ -51,7 +51,7 @@ struct WordUnitOptions {
 /// Letters and pieces share one table: the letter a and the piece a are the same row. A letter that the vocabulary lacks is [UNK]; so is a
 /// part without pieces. A word of more than max_characters letters is [CLS] [UNK] [SEP] in each mode; the released code keeps its letters,
 /// but the cost of attention is quadratic. A word without letters (empty, whitespace, only invalid UTF-8) is also [CLS] [UNK] [SEP].
-/// Invalid UTF-8 is removed, as in WordPieceTokenizer; a program that reads words from a file checks them with find_invalid_utf8.
+/// Invalid UTF-8 is removed, as in Tokenizer; a program that reads words from a file checks them with find_invalid_utf8.
 class WordUnits {
  public:
   static constexpr std::size_t max_characters = 100;
@@ -86,7 +86,7 @@ class WordUnits {
 
   std::int32_t row(std::int32_t id) const { return rows_.empty() ? id : rows_[static_cast<std::size_t>(id)]; }
 
-  WordPieceTokenizer tokenizer_;
+  Tokenizer tokenizer_;
   WordUnitOptions options_;
   std::int32_t pad_, sub_;
   std::vector<std::int32_t> rows_;  // rows_[id]: row of a token; empty without buckets

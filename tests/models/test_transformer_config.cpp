@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lexformer/io/json.hpp"
-#include "lexformer/models/bert_config.hpp"
+#include "lexformer/models/transformer_config.hpp"
 
 #include "../support/error_message.hpp"
 #include "models/tiny.hpp"
@@ -14,9 +14,9 @@ namespace {
 Json scheme(const std::string& name, const Json& options = nullptr) {
   Json json = {{"position_embedding_type", name}, {"hidden_size", 24u}, {"num_attention_heads", 4u}};
   if (!options.is_null()) json["position_options"] = options;
-  const auto config = parse_bert_config(json, "c.json");
+  const auto config = parse_transformer_config(json, "c.json");
   Init blank = Init::none();
-  const BertEncoder<float> encoder(config, blank, blank, "c.json");
+  const Transformer<float> encoder(config, blank, blank, "c.json");
   Json out = {{"position_embeddings", *encoder.config.position_embeddings}};
   for (const auto& f : encoder.factories()) out.update(options_json([&](OptionVisitor& v) { f.factory->visit(v); }));
   return out;
@@ -49,14 +49,14 @@ TEST_CASE("config: position schemes have their defaults, and what a scheme does 
   CHECK(refused("deberta", {{"max_distance", 50u}}).find("there are no buckets") != std::string::npos);
   const Json odd = {{"position_embedding_type", "rope"}, {"hidden_size", 9u}, {"num_attention_heads", 3u}};
   Init blank = Init::none();
-  CHECK(error_message([&] { BertEncoder<float>(parse_bert_config(odd, "c.json"), blank, blank, "c.json"); }) ==
+  CHECK(error_message([&] { Transformer<float>(parse_transformer_config(odd, "c.json"), blank, blank, "c.json"); }) ==
         "c.json: attention: 'rope': rope rotates pairs of features, but a head has 3");
 }
 
 TEST_CASE("config: attention terms as version 0.1.0 wrote them and as a list mean the same") {
   const auto terms = [](const Json& json) {
     std::string all;
-    const auto config = parse_bert_config(json, "c.json");
+    const auto config = parse_transformer_config(json, "c.json");
     for (const auto& t : config.attention) all += t.name + t.json().dump() + " ";
     return all + (config.position_embeddings ? cat(*config.position_embeddings) : "unset");
   };
@@ -80,7 +80,7 @@ TEST_CASE("config: the options of a term are read as a struct, whether a struct 
   CHECK(lea.json()["columns"] == "same");
   CHECK(TermConfig("lea").json() == Json::object());
   const Json list = Json::array({{{"name", "ddrp"}, {"options", {{"size", 5u}}}}});
-  const auto ddrp = parse_bert_config({{"lexformer", {{"attention", list}}}}, "c.json").attention.at(0);
+  const auto ddrp = parse_transformer_config({{"lexformer", {{"attention", list}}}}, "c.json").attention.at(0);
   CHECK(ddrp.get<DdrpOptions>().size == 5);
   CHECK_FALSE(ddrp.get<DdrpOptions>().per_layer);
   CHECK(error_message([&] { ddrp.get<LeaOptions>(); }).find("ddrp: 'size' is not an option; expected one of: ") == 0);
@@ -165,9 +165,9 @@ TEST_CASE("a model with one token type reads single texts, not pairs") {
 
 TEST_CASE("config: a model without position embeddings and without attention terms is saved so") {
   Json json = {{"model_type", "bert"}, {"lexformer", {{"position_embeddings", false}}}};
-  write_config(parse_bert_config(json, "c.json"), json);
-  CHECK(parse_bert_config(json, "c.json").position_embeddings == false);
+  write_config(parse_transformer_config(json, "c.json"), json);
+  CHECK(parse_transformer_config(json, "c.json").position_embeddings == false);
   json["lexformer"]["position_embeddings"] = true;
-  write_config(parse_bert_config(json, "c.json"), json);
+  write_config(parse_transformer_config(json, "c.json"), json);
   CHECK_FALSE(json.contains("lexformer"));
 }

@@ -15,7 +15,7 @@
 
 namespace lexformer {
 
-struct BertConfig {
+struct TransformerConfig {
   std::string model_type = "bert";  // see io/architecture.hpp
   std::size_t vocab_size = 30522, hidden_size = 768, num_hidden_layers = 12, num_attention_heads = 12, intermediate_size = 3072;
   std::size_t max_position_embeddings = 512, type_vocab_size = 2;
@@ -26,19 +26,19 @@ struct BertConfig {
   std::optional<bool> position_embeddings{};  // whether a table is added to the embeddings; by default only without a position scheme
   std::vector<TermConfig> attention{};        // attention terms, including the position scheme
 
-  const Architecture& architecture() const { return find_architecture(model_type, "BertConfig"); }
+  const Architecture& architecture() const { return find_architecture(model_type, "TransformerConfig"); }
   EncoderSizes sizes() const { return {num_hidden_layers, num_attention_heads, hidden_size, max_position_embeddings, layer_norm_eps}; }
 };
 
 /// Parses a config.json; `where` names the file in errors. Every number is checked before it is used as a size.
-BertConfig parse_bert_config(const Json& json, const std::string& where);
+TransformerConfig parse_transformer_config(const Json& json, const std::string& where);
 
 /// Completes the config of a new encoder. Defaults: model type bert, the size of the vocabulary. Errors: `given` is not an object.
 JsonValue complete_config(const Json& given, std::size_t vocabulary, const std::string& where);
 
-/// Writes the attention terms of `config` into a config.json in the form that parse_bert_config() reads. Removes the keys of a head (task,
-/// labels, ...), because the saved model may have another head.
-void write_config(const BertConfig& config, Json& json);
+/// Writes the attention terms of `config` into a config.json in the form that parse_transformer_config() reads. Removes the keys of a head
+/// (task, labels, ...), because the saved model may have another head.
+void write_config(const TransformerConfig& config, Json& json);
 /// Sets "architectures" to a HuggingFace class name.
 void write_class_name(const std::string& name, Json& json);
 
@@ -57,7 +57,7 @@ namespace detail {
 /// or from the form of version 0.1.0: "attention": ["lea"] with the object "lea" beside it, "position_embedding_type" and
 /// "position_options". The key "position_embedding_type" is HuggingFace's for absolute, relative_key and relative_key_query. A list entry
 /// may also be just a name.
-LEXFORMER_INLINE void parse_attention(const Json& json, const std::string& where, BertConfig& config) {
+LEXFORMER_INLINE void parse_attention(const Json& json, const std::string& where, TransformerConfig& config) {
   const Json empty = Json::object();
   const Json* ours = find_value(json, "lexformer", false, where);
   if (ours == nullptr) ours = &empty;
@@ -91,8 +91,8 @@ LEXFORMER_INLINE void parse_attention(const Json& json, const std::string& where
 
 }  // namespace detail
 
-LEXFORMER_INLINE BertConfig parse_bert_config(const Json& json, const std::string& where) {
-  BertConfig c;
+LEXFORMER_INLINE TransformerConfig parse_transformer_config(const Json& json, const std::string& where) {
+  TransformerConfig c;
   c.model_type = get_string(json, "model_type", where, "bert");
   const Architecture& a = find_architecture(c.model_type, where);
   c.vocab_size = get_size(json, "vocab_size", 1, 1u << 24, where, 30522);
@@ -126,7 +126,7 @@ LEXFORMER_INLINE JsonValue complete_config(const Json& given, std::size_t vocabu
 LEXFORMER_INLINE void write_class_name(const std::string& name, Json& json) { json["architectures"] = Json::array({name}); }
 
 // HuggingFace's key takes only HuggingFace's names of position schemes.
-LEXFORMER_INLINE void write_config(const BertConfig& config, Json& json) {
+LEXFORMER_INLINE void write_config(const TransformerConfig& config, Json& json) {
   Json& ours = json["lexformer"];
   if (!ours.is_object()) ours = Json::object();
   // A file with `pooling` and no head is a sentence encoder: it keeps the length of its texts. Without its Dense modules it would be

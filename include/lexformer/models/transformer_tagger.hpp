@@ -18,7 +18,7 @@
 
 namespace lexformer {
 
-struct BertTaggerOptions {
+struct TransformerTaggerOptions {
   bool crf = false;              // a conditional random field over the logits
   std::size_t max_length = 512;  // tokens of a sentence, with [CLS] and [SEP]
 
@@ -29,25 +29,26 @@ struct BertTaggerOptions {
 };
 
 /// The options of a tagger in a file; the defaults for another model.
-BertTaggerOptions stored_tagger_options(const ModelFile& file);
+TransformerTaggerOptions stored_tagger_options(const ModelFile& file);
 
 namespace detail {
-void write_bert_tagger(const BertTaggerOptions& options, const std::string& class_name, const TagLabels& labels, ModelFile& file);
+void write_transformer_tagger(const TransformerTaggerOptions& options, const std::string& class_name, const TagLabels& labels,
+                              ModelFile& file);
 /// The file without a head for other labels.
 ModelFile without_other_labels(ModelFile file, const TagLabels& labels);
 
-struct BertTagData : TagData {
+struct TransformerTagData : TagData {
   std::vector<Encoding> encodings;                // (S)
   std::vector<std::vector<std::int32_t>> inputs;  // (S): the token of each labelled word
 };
-BertTagData bert_tag_data(std::span<const TaggedSentence> sentences, const TagLabels& labels, bool with_labels,
-                          const WordPieceTokenizer& tokenizer, std::size_t max_length);
+TransformerTagData transformer_tag_data(std::span<const TaggedSentence> sentences, const TagLabels& labels, bool with_labels,
+                                        const Tokenizer& tokenizer, std::size_t max_length);
 
-struct BertTagBatch : TagBatch {
+struct TransformerTagBatch : TagBatch {
   Batch batch;
   std::vector<std::int32_t> tokens;  // of the labelled words, counted across all sentences
 
-  BertTagBatch(const BertTagData& data, std::span<const std::size_t> rows, std::span<const FeatureMaker> makers);
+  TransformerTagBatch(const TransformerTagData& data, std::span<const std::size_t> rows, std::span<const FeatureMaker> makers);
 };
 }  // namespace detail
 
@@ -55,24 +56,25 @@ struct BertTagBatch : TagBatch {
 /// Words are read as text, joined by spaces. A word without a token (cut off, or of control characters only) has no label.
 /// Loss: cross-entropy, mean over words; with --crf the negative log-likelihood of a conditional random field, mean over sentences.
 template <class T = float, class Dev = Cpu>
-class BertTagger : public Pretrained<T, Dev> {
+class TransformerTagger : public Pretrained<T, Dev> {
  public:
-  using Data = detail::BertTagData;
-  using Batch = detail::BertTagBatch;
+  using Data = detail::TransformerTagData;
+  using Batch = detail::TransformerTagBatch;
 
   /// Loads a trained tagger: a .lxf file, or a HuggingFace folder with a head for token classification. Errors: there is no such head.
-  static BertTagger load(const std::string& path) { return BertTagger(ModelFile::open(path)); }
-  explicit BertTagger(const ModelFile& file) : BertTagger(file, std::nullopt, TagLabels::of(file), stored_tagger_options(file)) {}
+  static TransformerTagger load(const std::string& path) { return TransformerTagger(ModelFile::open(path)); }
+  explicit TransformerTagger(const ModelFile& file)
+      : TransformerTagger(file, std::nullopt, TagLabels::of(file), stored_tagger_options(file)) {}
   /// Loads an encoder for training. Head and CRF come from the file if it has them for the same labels; else they are new.
-  BertTagger(const ModelFile& file, TagLabels labels, const BertTaggerOptions& options, std::uint64_t seed)
-      : BertTagger(detail::without_other_labels(file, labels), TrainingStart{{}, seed}, labels, options) {}
+  TransformerTagger(const ModelFile& file, TagLabels labels, const TransformerTaggerOptions& options, std::uint64_t seed)
+      : TransformerTagger(detail::without_other_labels(file, labels), TrainingStart{{}, seed}, labels, options) {}
 
-  const BertTaggerOptions& options() const { return options_; }
+  const TransformerTaggerOptions& options() const { return options_; }
   const TagLabels& labels() const { return labels_; }
 
   /// Encodes sentences. Errors: a tag is not one of the labels.
   Data prepare(std::span<const TaggedSentence> sentences, bool with_labels) const {
-    return detail::bert_tag_data(sentences, labels_, with_labels, this->tokenizer(), options_.max_length);
+    return detail::transformer_tag_data(sentences, labels_, with_labels, this->tokenizer(), options_.max_length);
   }
   Batch batch(const Data& data, std::span<const std::size_t> rows) const { return Batch(data, rows, this->features()); }
 
@@ -110,9 +112,10 @@ class BertTagger : public Pretrained<T, Dev> {
     }
   };
 
-  BertTagger(const ModelFile& file, const std::optional<TrainingStart>& start, TagLabels labels, const BertTaggerOptions& options)
+  TransformerTagger(const ModelFile& file, const std::optional<TrainingStart>& start, TagLabels labels,
+                    const TransformerTaggerOptions& options)
       : Pretrained<T, Dev>(file, start), labels_(std::move(labels)), options_(options) {
-    const BertConfig& config = this->parsed_config();
+    const TransformerConfig& config = this->parsed_config();
     if (!start && !file.tensors.contains("classifier.weight"))
       fail_file(file.path, "the model has no head for tokens ('classifier.weight'); train one with train_tagger");
     if (config.max_position_embeddings < 3)
@@ -121,23 +124,23 @@ class BertTagger : public Pretrained<T, Dev> {
     this->make_encoder(static_cast<double>(labels_.size()) * static_cast<double>(config.hidden_size + labels_.size()));
     for (const auto& [name, factory] : this->encoder().factories())
       if (factory->needs_pairs())
-        fail_usage("BertTagger", "the attention term '", name, "' compares the words of two texts; a tagger cannot have it");
+        fail_usage("TransformerTagger", "the attention term '", name, "' compares the words of two texts; a tagger cannot have it");
     head_ = std::make_unique<TagHead>(config.hidden_size, labels_.size(), options_.crf, this->init());
     this->load_state();
   }
   void visit_head(ParameterVisitor<T, Dev>& v) override { v("", *head_); }
   void write(ModelFile& file) const override {
-    detail::write_bert_tagger(options_, cat(this->config().architecture().name, "ForTokenClassification"), labels_, file);
+    detail::write_transformer_tagger(options_, cat(this->config().architecture().name, "ForTokenClassification"), labels_, file);
   }
 
   TagLabels labels_;
-  BertTaggerOptions options_;
+  TransformerTaggerOptions options_;
   std::unique_ptr<TagHead> head_;
   std::uint32_t site_ = site::head().next();
 };
 
 // Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
-#define LEXFORMER_BERT_TAGGER(word, T) word template class BertTagger<T, Cpu>;
+#define LEXFORMER_BERT_TAGGER(word, T) word template class TransformerTagger<T, Cpu>;
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_BERT_TAGGER(extern, float)
 #endif
@@ -154,8 +157,8 @@ LEXFORMER_BERT_TAGGER(extern, float)
 
 namespace lexformer {
 
-LEXFORMER_INLINE BertTaggerOptions stored_tagger_options(const ModelFile& file) {
-  BertTaggerOptions options;
+LEXFORMER_INLINE TransformerTaggerOptions stored_tagger_options(const ModelFile& file) {
+  TransformerTaggerOptions options;
   const std::string where = file.path + ": config";
   if (const Json* ours = detail::find_value(file.config, "lexformer", false, where))
     if (const Json* found = detail::find_value(*ours, "tagger", false, where + ": lexformer"))
@@ -167,8 +170,8 @@ LEXFORMER_INLINE BertTaggerOptions stored_tagger_options(const ModelFile& file) 
 
 namespace lexformer::detail {
 
-LEXFORMER_INLINE void write_bert_tagger(const BertTaggerOptions& options, const std::string& class_name, const TagLabels& labels,
-                                        ModelFile& file) {
+LEXFORMER_INLINE void write_transformer_tagger(const TransformerTaggerOptions& options, const std::string& class_name,
+                                               const TagLabels& labels, ModelFile& file) {
   Json& ours = file.config["lexformer"];
   if (!ours.is_object()) ours = Json::object();
   ours.erase("max_length");  // of a sentence encoder that it began with
@@ -185,9 +188,9 @@ LEXFORMER_INLINE ModelFile without_other_labels(ModelFile file, const TagLabels&
   return file;
 }
 
-LEXFORMER_INLINE BertTagData bert_tag_data(std::span<const TaggedSentence> sentences, const TagLabels& labels, bool with_labels,
-                                           const WordPieceTokenizer& tokenizer, std::size_t max_length) {
-  BertTagData data;
+LEXFORMER_INLINE TransformerTagData transformer_tag_data(std::span<const TaggedSentence> sentences, const TagLabels& labels,
+                                                         bool with_labels, const Tokenizer& tokenizer, std::size_t max_length) {
+  TransformerTagData data;
   std::vector<Encoding> encodings(sentences.size());
   parallel_for(sentences.size(), 8, [&](std::size_t begin, std::size_t end) {
     for (std::size_t s = begin; s < end; ++s) encodings[s] = tokenizer.encode(join(sentences[s].words, " "), max_length);
@@ -223,8 +226,8 @@ LEXFORMER_INLINE BertTagData bert_tag_data(std::span<const TaggedSentence> sente
   return data;
 }
 
-LEXFORMER_INLINE BertTagBatch::BertTagBatch(const BertTagData& data, std::span<const std::size_t> rows,
-                                            std::span<const FeatureMaker> makers)
+LEXFORMER_INLINE TransformerTagBatch::TransformerTagBatch(const TransformerTagData& data, std::span<const std::size_t> rows,
+                                                          std::span<const FeatureMaker> makers)
     : TagBatch(data, rows) {
   std::vector<Encoding> chosen;
   for (const std::size_t row : rows) chosen.push_back(data.encodings[row]);

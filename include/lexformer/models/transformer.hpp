@@ -10,7 +10,7 @@
 #include "lexformer/attention/multi_head.hpp"
 #include "lexformer/autograd/checkpoint.hpp"
 #include "lexformer/io/model_file.hpp"
-#include "lexformer/models/bert_config.hpp"
+#include "lexformer/models/transformer_config.hpp"
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/feed_forward.hpp"
@@ -29,7 +29,7 @@ inline DropoutSites terms() { return {0x20000, 0x10000}; }  // of attention term
 /// The embeddings: x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])); in Electra x W^T + b if the sizes differ.
 /// The position embeddings are left out if a position scheme replaces them (TermFactory::positions).
 template <class T = float, class Dev = Cpu>
-struct BertEmbeddings {
+struct TransformerEmbeddings {
   Embedding<T, Dev> word;
   std::unique_ptr<Embedding<T, Dev>> position;
   Embedding<T, Dev> type;
@@ -39,7 +39,7 @@ struct BertEmbeddings {
   std::size_t max_length;
   double dropout_p;
 
-  BertEmbeddings(const BertConfig& c, Init& init)
+  TransformerEmbeddings(const TransformerConfig& c, Init& init)
       : word(c.vocab_size, c.embedding_size, init),
         position(c.position_embeddings.value_or(true)
                      ? std::make_unique<Embedding<T, Dev>>(c.max_position_embeddings, c.embedding_size, init)
@@ -53,7 +53,7 @@ struct BertEmbeddings {
   Var<T, Dev> operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const {
     const NameScope scope("embeddings");
     if (batch.offsets.longest() > max_length)
-      fail("BertEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", max_length,
+      fail("TransformerEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", max_length,
            "; shorten it (max_length)");
     Var<T, Dev> words;
     std::vector<TableRows<T, Dev>> lookups;
@@ -70,7 +70,7 @@ struct BertEmbeddings {
 
 /// One encoder layer:  y = attention(x);  LayerNorm(y + dropout(gelu(y W_1^T + b_1) W_2^T + b_2)),   (N, D) -> (N, D)
 template <class T = float, class Dev = Cpu>
-struct BertLayer {
+struct TransformerLayer {
   MultiHeadAttention<T, Dev> attention;
   Linear<T, Dev> intermediate, output;
   LayerNorm<T, Dev> norm;
@@ -78,7 +78,7 @@ struct BertLayer {
   double dropout_p;
   std::uint32_t output_site;  // of dropout
 
-  BertLayer(const BertConfig& c, Init& init, DropoutSites sites)
+  TransformerLayer(const TransformerConfig& c, Init& init, DropoutSites sites)
       : attention({.width = c.hidden_size,
                    .heads = c.num_attention_heads,
                    .attention_dropout = c.attention_probs_dropout_prob,
@@ -134,21 +134,21 @@ struct EncoderOutput {
 
 /// The encoder: embeddings and a stack of layers, with the attention terms of its config.
 template <class T = float, class Dev = Cpu>
-struct BertEncoder {
-  BertConfig config;
-  BertEmbeddings<T, Dev> embeddings;
-  std::vector<BertLayer<T, Dev>> layers;
+struct Transformer {
+  TransformerConfig config;
+  TransformerEmbeddings<T, Dev> embeddings;
+  std::vector<TransformerLayer<T, Dev>> layers;
   /// Whether training stores only the inputs of layers, and backward computes each layer again (autograd/checkpoint.hpp): less memory, the
   /// same results. It has no effect on layers whose attentions are returned.
   bool gradient_checkpointing = false;
 
-  BertEncoder(const BertConfig& c, Init& init) : BertEncoder(c, init, init) { add_other_terms(init); }
+  Transformer(const TransformerConfig& c, Init& init) : Transformer(c, init, init) { add_other_terms(init); }
   /// Makes only the position scheme of the config's terms, with weights from `init_terms`. add_other_terms() makes the other terms, after
   /// the head of the model: a checkpoint may lack those.
-  BertEncoder(const BertConfig& c, Init& init, Init& init_terms, const std::string& where = "BertEncoder")
-      : BertEncoder(c, configure_terms<T, Dev>(c.attention, c.sizes(), where), init, init_terms) {}
+  Transformer(const TransformerConfig& c, Init& init, Init& init_terms, const std::string& where = "Transformer")
+      : Transformer(c, configure_terms<T, Dev>(c.attention, c.sizes(), where), init, init_terms) {}
   /// The same with terms that are configured already.
-  BertEncoder(const BertConfig& c, std::vector<NamedFactory<T, Dev>> terms, Init& init, Init& init_terms)
+  Transformer(const TransformerConfig& c, std::vector<NamedFactory<T, Dev>> terms, Init& init, Init& init_terms)
       : config(resolved(c, terms)), embeddings(config, init), factories_(std::move(terms)) {
     layers.reserve(c.num_hidden_layers);
     for (std::size_t i = 0; i < c.num_hidden_layers; ++i) layers.emplace_back(c, init, site::layer(i));
@@ -234,7 +234,7 @@ struct BertEncoder {
   };
 
   /// The config after the settings that depend on its terms are resolved.
-  static BertConfig resolved(BertConfig c, const std::vector<NamedFactory<T, Dev>>& terms) {
+  static TransformerConfig resolved(TransformerConfig c, const std::vector<NamedFactory<T, Dev>>& terms) {
     const bool scheme = std::any_of(terms.begin(), terms.end(), [](const auto& t) { return t.factory->positions(); });
     if (!c.position_embeddings) c.position_embeddings = !scheme;
     return c;
@@ -246,8 +246,9 @@ struct BertEncoder {
 
   EncoderOutput<T, Dev> run(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward, const EncodeOptions& options,
                             bool* calibrated) const;
-  static Var<T, Dev> checkpointed(const BertLayer<T, Dev>& layer, const Var<T, Dev>& x, std::shared_ptr<const DeviceBatch<T, Dev>> batch,
-                                  const ForwardOptions& forward, ScoreTerms<T, Dev> scores);
+  static Var<T, Dev> checkpointed(const TransformerLayer<T, Dev>& layer, const Var<T, Dev>& x,
+                                  std::shared_ptr<const DeviceBatch<T, Dev>> batch, const ForwardOptions& forward,
+                                  ScoreTerms<T, Dev> scores);
 
   std::vector<NamedFactory<T, Dev>> factories_;
   DropoutSites sites_ = site::terms();
@@ -257,13 +258,13 @@ struct BertEncoder {
 
 /// All parameters of an encoder, a head and the terms under their names in a file, in this order.
 template <class T, class Dev>
-std::vector<NamedParameter<T, Dev>> encoder_state(BertEncoder<T, Dev>& encoder,
+std::vector<NamedParameter<T, Dev>> encoder_state(Transformer<T, Dev>& encoder,
                                                   const std::function<void(ParameterVisitor<T, Dev>&)>& visit_head = {}) {
   ParameterVisitor<T, Dev> v;
   v(encoder.config.model_type, encoder);
   if (visit_head) visit_head(v);
   struct Terms {
-    BertEncoder<T, Dev>& owner;
+    Transformer<T, Dev>& owner;
     void visit(ParameterVisitor<T, Dev>& visitor) { owner.visit_terms(visitor); }
   } terms{encoder};
   v("lexformer.encoder", terms);
@@ -271,7 +272,7 @@ std::vector<NamedParameter<T, Dev>> encoder_state(BertEncoder<T, Dev>& encoder,
 }
 
 template <class T, class Dev>
-EncoderOutput<T, Dev> BertEncoder<T, Dev>::run(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward,
+EncoderOutput<T, Dev> Transformer<T, Dev>::run(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward,
                                                const EncodeOptions& options, bool* calibrated) const {
   EncoderOutput<T, Dev> out;
   out.last = embeddings(batch, forward);
@@ -300,7 +301,7 @@ EncoderOutput<T, Dev> BertEncoder<T, Dev>::run(const DeviceBatch<T, Dev>& batch,
 }
 
 template <class T, class Dev>
-Var<T, Dev> BertEncoder<T, Dev>::checkpointed(const BertLayer<T, Dev>& layer, const Var<T, Dev>& x,
+Var<T, Dev> Transformer<T, Dev>::checkpointed(const TransformerLayer<T, Dev>& layer, const Var<T, Dev>& x,
                                               std::shared_ptr<const DeviceBatch<T, Dev>> batch, const ForwardOptions& forward,
                                               ScoreTerms<T, Dev> scores) {
   std::vector<Var<T, Dev>> inputs{x};
@@ -316,27 +317,27 @@ Var<T, Dev> BertEncoder<T, Dev>::checkpointed(const BertLayer<T, Dev>& layer, co
 }
 
 template <class T, class Dev>
-void BertEncoder<T, Dev>::make_terms(bool positions, Init& init) {
+void Transformer<T, Dev>::make_terms(bool positions, Init& init) {
   for (const auto& [name, factory] : factories_)
     if (factory->positions() == positions)
       for (const auto& placed : factory->make(config.sizes(), init, sites_)) place(factory->path(name, placed.layer), placed);
 }
 
 template <class T, class Dev>
-void BertEncoder<T, Dev>::place(const std::string& path, PlacedTerm<T, Dev> placed) {
+void Transformer<T, Dev>::place(const std::string& path, PlacedTerm<T, Dev> placed) {
   if (placed.layer && *placed.layer >= layers.size())
-    fail("BertEncoder", "there is no layer ", *placed.layer, "; the model has ", layers.size());
+    fail("Transformer", "there is no layer ", *placed.layer, "; the model has ", layers.size());
   if (placed.core) {
-    if (!placed.layer) fail("BertEncoder", "'", path, "': a core belongs to one layer");
+    if (!placed.layer) fail("Transformer", "'", path, "': a core belongs to one layer");
     if (std::exchange(layers[*placed.layer].attention.core, placed.core))
-      fail_usage("BertEncoder", "'", path, "': layer ", *placed.layer, " has another term that replaces its call of attention");
+      fail_usage("Transformer", "'", path, "': layer ", *placed.layer, " has another term that replaces its call of attention");
   }
   if (placed.term) (placed.layer ? layers[*placed.layer].attention.terms : shared_).push_back(placed.term);
   terms_.push_back({path, std::move(placed)});
 }
 
 #if defined(LEXFORMER_COMPILED)
-extern template struct BertEncoder<float, Cpu>;
+extern template struct Transformer<float, Cpu>;
 #endif
 
 }  // namespace lexformer
