@@ -9,6 +9,7 @@
 #include "lexformer/tables/arrow_values.hpp"
 #include "lexformer/tables/assignment.hpp"
 #include "lexformer/tables/blocking.hpp"
+#include "lexformer/tables/candidate_update.hpp"
 #include "lexformer/tables/cascade.hpp"
 #include "lexformer/tables/column_weights.hpp"
 #include "lexformer/tables/combined_score.hpp"

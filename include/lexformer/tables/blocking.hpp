@@ -32,6 +32,8 @@ struct BlockingOptions {
   std::size_t top = 10;  // candidates of each text, from either list
   /// The columns of the texts; empty: a text is a whole. Only read by the constructor of CandidateSearch.
   TextColumns columns{};
+  /// What the vectors of each kind are weighted by; empty: the texts themselves.
+  std::vector<TextFrame> frames{};
   /// Called now and then, by one thread at a time, with the part of the work that is done.
   std::function<void(double done)> progress{};
 };
@@ -69,16 +71,27 @@ class CandidateSearch {
   /// Memory: the vectors, and threads * texts * top candidates. Errors: `none` has more than 2^28 pairs.
   std::vector<Candidate> find() const;
 
+  /// What find() makes of the pairs of all its lists: each once, with the score of the kind of vectors that finds it most similar, sorted.
+  /// Their scores are cosines by the vectors, if these are of one kind.
+  std::vector<Candidate> scored(std::vector<Candidate> pairs) const;
+
   /// One reason for each kind of features. Errors: `none`; places outside the lists, or, within one list, the same text twice.
   std::vector<CandidateReason> explain(std::size_t left, std::size_t right) const;
 
   /// The number of all pairs.
   double pairs() const;
 
+  /// The vectors of each kind. The right texts follow the left ones; within one list there are no others.
+  const std::vector<TextVectors>& vectors() const { return vectors_; }
+  std::size_t right_row(std::size_t right) const { return one_list_ ? right : left_.size() + right; }
+  std::size_t lefts() const { return left_.size(); }
+  std::size_t rights() const { return right_.size(); }
+  bool one_list() const { return one_list_; }
+  std::size_t top() const { return options_.top; }
+
  private:
   CandidateSearch(std::span<const std::string> left, std::span<const std::string> right, bool one_list, BlockingOptions options);
   std::vector<Candidate> find(const TextVectors& vectors, double first, double share) const;
-  std::size_t right_row(std::size_t right) const { return one_list_ ? right : left_.size() + right; }
 
   std::span<const std::string> left_, right_;
   bool one_list_;
@@ -137,8 +150,6 @@ void set_ranks(CandidateReason& reason, std::size_t left, std::size_t right, std
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <limits>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -185,8 +196,12 @@ LEXFORMER_INLINE CandidateSearch::CandidateSearch(std::span<const std::string> l
   if (both || options_.blocking == Blocking::ngrams) kinds_.push_back({options_.n});
   if (both || options_.blocking == Blocking::tokens) kinds_.push_back({0});
   if (options_.columns.columns.empty()) options_.columns.columns = {{left_, one_list_ ? std::span<const std::string>() : right_}};
-  for (const TextFeatures& kind : kinds_) vectors_.emplace_back(options_.columns, kind);
+  if (!options_.frames.empty() && options_.frames.size() != kinds_.size())
+    fail("CandidateSearch", "there are ", options_.frames.size(), " frames for ", kinds_.size(), " kinds of vectors");
+  for (std::size_t k = 0; k < kinds_.size(); ++k)
+    vectors_.emplace_back(options_.columns, kinds_[k], options_.frames.empty() ? nullptr : &options_.frames[k]);
   options_.columns = {};
+  options_.frames = {};
 }
 
 LEXFORMER_INLINE std::vector<Candidate> merge_candidates(std::span<const Candidate> a, std::span<const Candidate> b) {
@@ -218,6 +233,10 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find() const {
     const auto found = find(vectors_[k], static_cast<double>(k) * share, share);
     all.insert(all.end(), found.begin(), found.end());
   }
+  return scored(std::move(all));
+}
+
+LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::scored(std::vector<Candidate> all) const {
   detail::unique_pairs(all);
   for (Candidate& c : all) {
     const std::size_t right = right_row(c.right);
@@ -235,11 +254,8 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find(const TextVectors&
   const std::optional<detail::EqualTexts> other =
       one_list_ ? std::nullopt : std::make_optional<detail::EqualTexts>(vectors, right_.size(), left_.size());
   const detail::EqualTexts& right = one_list_ ? left : *other;
-  constexpr std::size_t most = 4096;  // groups of an index
-  const std::size_t groups = right.size();
-  const std::size_t block = std::clamp((groups + 7) / 8, std::size_t{256}, most), blocks = (groups + block - 1) / block;
   // Of one list a group can be its own partner, and one of its texts has one partner less there.
-  const std::size_t most_partners = options_.top + (one_list_ && groups < left_.size() ? 1 : 0);
+  const std::size_t most_partners = options_.top + (one_list_ && right.size() < left_.size() ? 1 : 0);
   std::vector<Candidate> all;
   // Adds the pairs of the texts of a group with their best partners.
   const auto put = [&](std::span<const std::uint32_t> texts, std::span<const detail::BestPartners::Entry> partners,
@@ -254,33 +270,13 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find(const TextVectors&
       }
     }
   };
-  std::vector<std::unique_ptr<detail::BestPartners>> lists;  // the best partners of left groups; a task takes one that is free
-  std::mutex mutex;
-  std::size_t done = 0;
-  parallel_for(groups, block, [&](std::size_t begin, std::size_t end) {
-    // What each list holds depends on scheduling; their union does not.
-    std::unique_ptr<detail::BestPartners> list;
-    {
-      const std::lock_guard lock(mutex);
-      if (!lists.empty()) {
-        list = std::move(lists.back());
-        lists.pop_back();
-      }
-    }
-    if (!list) list = std::make_unique<detail::BestPartners>(left.size(), most_partners);
-    detail::BestPartners of_block(one_list_ ? 0 : end - begin, options_.top);
-    detail::compare_block(vectors, left, right, begin, end, one_list_, *list, one_list_ ? *list : of_block);
-    const std::lock_guard lock(mutex);
-    for (std::size_t j = begin; !one_list_ && j < end; ++j) put(right.of(j), of_block.of(j - begin), left, false);
-    lists.push_back(std::move(list));
-    if (options_.progress) options_.progress(first + share * static_cast<double>(++done) / static_cast<double>(blocks));
-  });
-  if (lists.empty()) return all;
-  detail::BestPartners& best = *lists[0];
-  for (std::size_t k = 1; k < lists.size(); ++k)
-    for (std::size_t i = 0; i < left.size(); ++i)
-      for (const auto& entry : lists[k]->of(i)) best.add(i, entry);
-  for (std::size_t i = 0; i < left.size(); ++i) put(left.of(i), best.of(i), right, true);
+  const auto best = detail::compare_groups(
+      vectors, left, right, one_list_, most_partners, options_.top,
+      [&](std::size_t j, std::span<const detail::BestPartners::Entry> partners) { put(right.of(j), partners, left, false); },
+      [&](double done) {
+        if (options_.progress) options_.progress(first + share * done);
+      });
+  for (std::size_t i = 0; best && i < left.size(); ++i) put(left.of(i), best->of(i), right, true);
   detail::unique_pairs(all);
   return all;
 }

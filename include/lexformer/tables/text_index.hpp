@@ -6,11 +6,15 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/parallel.hpp"
 #include "lexformer/tables/best_partners.hpp"
 #include "lexformer/tables/text_vectors.hpp"
 
@@ -22,15 +26,17 @@ struct EqualTexts {
   std::vector<std::uint32_t> starts;  // group g has the texts members[starts[g]] ... members[starts[g + 1] - 1], ascending
   std::vector<std::uint32_t> members;
 
-  /// first_row: of the list's first text.
-  EqualTexts(const TextVectors& vectors, std::size_t texts, std::size_t first_row) : members(texts) {
+  /// All texts of a list. first_row: of the list's first text.
+  EqualTexts(const TextVectors& vectors, std::size_t texts, std::size_t first_row) : EqualTexts(vectors, numbers(texts), first_row) {}
+  /// These texts of a list, each once.
+  EqualTexts(const TextVectors& vectors, std::vector<std::uint32_t> some, std::size_t first_row) : members(std::move(some)) {
+    const std::size_t texts = members.size();
     const auto key = [](const TextVectors::Component& c) { return std::pair(c.feature, c.weight); };
     const auto order = [&](std::uint32_t a, std::uint32_t b) {
       const auto &x = vectors[first_row + a], &y = vectors[first_row + b];
       return std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end(),
                                                     [&](const auto& c, const auto& d) { return key(c) <=> key(d); });
     };
-    std::iota(members.begin(), members.end(), 0u);
     std::sort(members.begin(), members.end(), [&](std::uint32_t a, std::uint32_t b) {
       const auto compared = order(a, b);
       return compared != 0 ? compared < 0 : a < b;
@@ -50,6 +56,13 @@ struct EqualTexts {
   std::size_t size() const { return rows.size(); }
   std::span<const std::uint32_t> of(std::size_t group) const {
     return std::span(members).subspan(starts[group], starts[group + 1] - starts[group]);
+  }
+
+ private:
+  static std::vector<std::uint32_t> numbers(std::size_t count) {
+    std::vector<std::uint32_t> all(count);
+    std::iota(all.begin(), all.end(), 0u);
+    return all;
   }
 };
 
@@ -118,6 +131,44 @@ inline void compare_block(const TextVectors& vectors, const EqualTexts& left, co
       std::fill_n(sums.begin() + static_cast<std::ptrdiff_t>(at), chunk, 0.0f);
     }
   }
+}
+
+/// Compares all left groups with all right groups, which is parallel. The best partners of a right group are given to right_done(group,
+/// partners), by one thread at a time and in any order; those of the left groups are returned, or nothing without a right group. progress
+/// is called with the part that is done. one_list: left is right, and the returned partners are of all groups.
+template <class Done, class Progress>
+std::optional<BestPartners> compare_groups(const TextVectors& vectors, const EqualTexts& left, const EqualTexts& right, bool one_list,
+                                           std::size_t left_top, std::size_t right_top, Done&& right_done, Progress&& progress) {
+  constexpr std::size_t most = 4096;  // groups of an index
+  const std::size_t groups = right.size();
+  const std::size_t block = std::clamp((groups + 7) / 8, std::size_t{256}, most), blocks = (groups + block - 1) / block;
+  std::vector<std::unique_ptr<BestPartners>> lists;  // the best partners of left groups; a task takes one that is free
+  std::mutex mutex;
+  std::size_t done = 0;
+  parallel_for(groups, block, [&](std::size_t begin, std::size_t end) {
+    // What each list holds depends on scheduling; their union does not.
+    std::unique_ptr<BestPartners> list;
+    {
+      const std::lock_guard lock(mutex);
+      if (!lists.empty()) {
+        list = std::move(lists.back());
+        lists.pop_back();
+      }
+    }
+    if (!list) list = std::make_unique<BestPartners>(left.size(), left_top);
+    BestPartners of_block(one_list ? 0 : end - begin, right_top);
+    compare_block(vectors, left, right, begin, end, one_list, *list, one_list ? *list : of_block);
+    const std::lock_guard lock(mutex);
+    for (std::size_t j = begin; !one_list && j < end; ++j) right_done(j, of_block.of(j - begin));
+    lists.push_back(std::move(list));
+    progress(static_cast<double>(++done) / static_cast<double>(blocks));
+  });
+  if (lists.empty()) return std::nullopt;
+  BestPartners& best = *lists[0];
+  for (std::size_t k = 1; k < lists.size(); ++k)
+    for (std::size_t i = 0; i < left.size(); ++i)
+      for (const auto& entry : lists[k]->of(i)) best.add(i, entry);
+  return std::move(best);
 }
 
 }  // namespace lexformer::detail

@@ -47,6 +47,14 @@ struct FeatureCount {
 };
 }  // namespace detail
 
+/// What vectors were weighted by. Vectors of other texts by the same frame can be compared with them, to the bit.
+struct TextFrame {
+  std::vector<std::uint64_t> keys{};    // of the features, from the rarest to the most frequent; of equal ones by ascending key
+  std::vector<std::uint32_t> counts{};  // df of each
+  std::size_t texts = 0;                // N
+  double limit = 0;                     // L, of texts in columns
+};
+
 /// Vectors of texts. The component of a feature that occurs tf times in the text, and in df of N texts, is
 ///   (1 + ln tf) (1 + ln((1 + N) / (1 + df))) / norm,
 /// so that every vector has length 1, except for texts without features. (Manning, Raghavan, Schütze 2008, sections 6.2 to 6.4; the
@@ -65,8 +73,11 @@ class TextVectors {
   /// The document frequencies count all texts of both lists. Does not depend on the number of threads.
   TextVectors(std::span<const std::string> left, std::span<const std::string> right, TextFeatures features)
       : TextVectors(TextColumns{{{left, right}}}, features) {}
-  TextVectors(const TextColumns& columns, TextFeatures features);
+  /// frame: gives N, df (0 for a feature that it lacks) and L; null: the texts do.
+  TextVectors(const TextColumns& columns, TextFeatures features, const TextFrame* frame = nullptr);
 
+  /// Of vectors that were made without one.
+  TextFrame frame() const { return {keys_, counts_, starts_.size() - 1, limit_}; }
   std::size_t features() const { return keys_.size(); }
   /// The components of a text, by ascending feature. Texts of the right list follow the texts of the left.
   std::span<const Component> operator[](std::size_t text) const {
@@ -83,6 +94,8 @@ class TextVectors {
   void put_components(const TextColumns& all, std::vector<std::vector<detail::FeatureCount>> counts, std::span<const double> inverse);
 
   std::vector<std::uint64_t> keys_;
+  std::vector<std::uint32_t> counts_;  // df
+  double limit_ = 0;
   std::vector<std::size_t> starts_;
   std::vector<Component> components_;
 };
@@ -216,7 +229,7 @@ inline double mean_norm(std::span<const std::vector<FeatureCount>> texts, std::s
 
 }  // namespace detail
 
-LEXFORMER_INLINE TextVectors::TextVectors(const TextColumns& all, TextFeatures features) {
+LEXFORMER_INLINE TextVectors::TextVectors(const TextColumns& all, TextFeatures features, const TextFrame* frame) {
   const auto& columns = all.columns;
   const std::size_t texts = columns.at(0).left.size() + columns[0].right.size();
   if (texts > std::numeric_limits<std::uint32_t>::max()) fail("TextVectors", texts, " texts are too many");
@@ -237,26 +250,33 @@ LEXFORMER_INLINE TextVectors::TextVectors(const TextColumns& all, TextFeatures f
       }
     starts_.push_back(starts_.back() + distinct);
   }
+  if (frame != nullptr) {
+    for (auto& [key, count] : frequency) count = 0;
+    for (std::size_t f = 0; f < frame->keys.size(); ++f)
+      if (const auto known = frequency.find(frame->keys[f]); known != frequency.end()) known->second = frame->counts[f];
+  }
+  const auto all_texts = static_cast<double>(frame != nullptr ? frame->texts : texts);
   std::vector<std::pair<std::uint32_t, std::uint64_t>> order;  // how many texts have a feature, and its key
   for (const auto& [key, count] : frequency) order.emplace_back(count, key);
   std::sort(order.begin(), order.end());
   std::vector<double> inverse;
   for (const auto& [count, key] : order) {
-    inverse.push_back(1 + std::log((1 + static_cast<double>(texts)) / (1 + static_cast<double>(count))));
+    inverse.push_back(1 + std::log((1 + all_texts) / (1 + static_cast<double>(count))));
     frequency.find(key)->second = static_cast<std::uint32_t>(keys_.size());  // from now on the number of the feature
     keys_.push_back(key);
+    counts_.push_back(count);
   }
   parallel_for(texts, 256, [&](std::size_t begin, std::size_t end) {
     for (std::size_t t = begin; t < end; ++t)
       for (detail::FeatureCount& c : counts[t]) c.key = frequency.find(c.key)->second;
   });
+  if (columns.size() > 1) limit_ = frame != nullptr ? frame->limit : detail::mean_norm(counts, all.measure, inverse);
   put_components(all, std::move(counts), inverse);
 }
 
 LEXFORMER_INLINE void TextVectors::put_components(const TextColumns& all, std::vector<std::vector<detail::FeatureCount>> counts,
                                                   std::span<const double> inverse) {
   const auto& columns = all.columns;
-  const double limit = columns.size() > 1 ? detail::mean_norm(counts, all.measure, inverse) : 0;
   components_.resize(starts_.back());
   parallel_for(counts.size(), 256, [&](std::size_t begin, std::size_t end) {
     std::vector<std::pair<std::size_t, double>> row;
@@ -265,7 +285,7 @@ LEXFORMER_INLINE void TextVectors::put_components(const TextColumns& all, std::v
       row.clear();
       for (std::size_t c = 0; columns.size() > 1 && c < columns.size(); ++c) {
         const double norm = c == all.measure ? 0 : detail::column_norm(counts[t], c, inverse);
-        factors[c] = columns[c].weight * (limit > 0 && norm > limit ? limit / norm : 1);
+        factors[c] = columns[c].weight * (limit_ > 0 && norm > limit_ ? limit_ / norm : 1);
       }
       for (const auto& c : counts[t]) {
         const double weight = factors[c.column] * detail::feature_weight(c, inverse);
