@@ -19,6 +19,7 @@
 #include "lexformer/tables/label_suggestions.hpp"
 #include "lexformer/tables/labelled_pairs.hpp"
 #include "lexformer/tables/match_quality.hpp"
+#include "lexformer/tables/match_state.hpp"
 #include "lexformer/tables/matcher.hpp"
 #include "lexformer/tables/record_search.hpp"
 #include "lexformer/tables/record_texts.hpp"

@@ -55,6 +55,7 @@ class PartFile {
   /// How many units of work are in the file.
   std::size_t done() const { return done_; }
   std::size_t bytes() const { return bytes_; }
+  std::string part() const { return path_ + ".part"; }
 
   /// Appends text, after which `done` units are complete. If the program is killed, either all of it counts or nothing.
   void append(std::string_view text, std::size_t done) {
@@ -93,7 +94,6 @@ class PartFile {
     existed = lx::path_exists(part);
     return lx::detail::open_locked(part, part);
   }
-  std::string part() const { return path_ + ".part"; }
   std::string state() const { return path_ + ".part.json"; }
   void save_state() const {
     lx::write_file_atomic(state(), lx::Json{{"bytes", bytes_}, {"done", done_}, {"settings", settings_}}.dump(2) + "\n");

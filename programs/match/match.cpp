@@ -2,6 +2,7 @@
 // Matches the records of two tables, or finds duplicates within one (lexformer/tables/matcher.hpp): files, progress, resuming.
 #include "cli/part_file.hpp"
 #include "match/match_progress.hpp"
+#include "match/match_update.hpp"
 #include "match/match_writer.hpp"
 #include "match/quality_count.hpp"
 
@@ -17,7 +18,7 @@ class Match final : public program::Command {
   }
   int run() override {
     program::output_format(o_.out);
-    o_.check_report();
+    o_.check_endings();
     const program::Origin origin(*parsed, o_.resume);
     if (o_.is_finished(origin)) return 0;
     const auto model = o_.open_model();
@@ -25,8 +26,11 @@ class Match final : public program::Command {
     lx::check_match(settings, model.get(), !o_.decision.validation.empty(), o_.records.one_table());
     program::PartFile file(o_.out, o_.resume, o_.overwrite);
     const auto records = o_.load_records(model.get());
+    program::UpdateFiles update(o_, *parsed);
+    update.load(*records);
+    settings.update = update.standing();
     std::optional<lx::LabelledPairs> labelled;
-    if (!o_.decision.validation.empty())
+    if (!o_.decision.validation.empty() && settings.update == nullptr)
       labelled = lx::read_labelled_pairs(o_.decision.validation, records, o_.label_names(model.get()), o_.decision.skip_labels);
     const lx::LabelledPairs* const valid = labelled ? &*labelled : nullptr;
     if (labelled && model != nullptr) mark_trained(*labelled, *records, *model);
@@ -43,8 +47,13 @@ class Match final : public program::Command {
     std::optional<program::MatchPage> page;
     if (!o_.report.empty()) page.emplace(*records, stream.decisions(), o_.page_options(valid));
     program::QualityCount quality(valid, stream.decisions(), records->one_table());
-    const bool counts = counts_all(stream, model == nullptr, valid) && file.done() == 0;
-    return write(stream, writer, page, file, origin, progress, counts ? &quality : nullptr);
+    const bool counts = settings.update == nullptr && counts_all(stream, model == nullptr, valid) && file.done() == 0;
+    const auto finish = [&] {
+      if (!o_.update.empty()) note(progress, update.changes(*records, file.part()));
+      update.save(stream, *records, file.part());
+      origin.replace(o_.out, [&] { file.finish(); });
+    };
+    return write(stream, writer, page, file, finish, progress, counts ? &quality : nullptr);
   }
 
  private:
@@ -77,9 +86,10 @@ class Match final : public program::Command {
     return known && (!without_model || stream.decisions().curve) && stream.decisions().gives_probabilities() && o_.top == 0 &&
            lx::Shard::parse(o_.shard).count == 1;
   }
-  /// Writes the rows that the file lacks. Interrupted, it leaves a file that can be resumed. quality: counts all rows, or null.
+  /// Writes the rows that the file lacks, then calls `finish`. Interrupted, it leaves a file that can be resumed. quality: counts all rows,
+  /// or null.
   int write(const lx::MatchStream& stream, const program::MatchWriter& writer, std::optional<program::MatchPage>& page,
-            program::PartFile& file, const program::Origin& origin, lx::Progress& progress, program::QualityCount* quality) {
+            program::PartFile& file, const std::function<void()>& finish, lx::Progress& progress, program::QualityCount* quality) {
     constexpr std::size_t chunk = 512;  // pairs that are written at once, or more
     const std::size_t rows = stream.rows(), pairs = stream.pairs_before(rows);
     const program::MatchProgress lines{pairs, rows, stream.pairs_before(std::min(file.done(), rows))};
@@ -99,7 +109,7 @@ class Match final : public program::Command {
       file.append(text.str(), next);
       if (program::interrupted != 0 && next < rows) return lines.interrupted(progress, next, o_.out, page.has_value());
     }
-    origin.replace(o_.out, [&] { file.finish(); });
+    finish();
     const auto estimate = quality != nullptr ? quality->estimate() : std::nullopt;
     if (page) lx::write_file_atomic(o_.report, page->html(command_line, estimate && estimate->labels > 0 ? estimate : std::nullopt));
     progress.end();

@@ -74,10 +74,10 @@ struct MatchFlags {
   KnowledgeOptions knowledge;
   LovePlugFlags love;
   Compute compute;
-  std::string model, out, report, shard = "1/1";
+  std::string model, out, update, changes, report, shard = "1/1";
   std::size_t top = 0, words = 0, batch = 32;
   WordsBy words_by = WordsBy::similarity;
-  bool text = false, matches_only = false, resume = false, overwrite = false, quiet = false;
+  bool text = false, matches_only = false, updatable = false, resume = false, overwrite = false, quiet = false;
 
   void visit(OptionVisitor& v) {
     records.visit_arguments(v, true);
@@ -88,7 +88,7 @@ struct MatchFlags {
     v.output("out", out, "file to write: .csv or .jsonl; it grows as F.part and gets its name at the end")
         .required()
         .shown_as("F.csv")
-        .writes({".part", ".part.json"});
+        .writes({".part", ".part.json", ".state"});
     candidates.visit(v, "candidates");
     v.find("blocking")
         ->only_if(candidates.source() != lx::CandidateSource::none || !model.empty(), "none needs --model: it has no similarities");
@@ -107,6 +107,17 @@ struct MatchFlags {
         .shown_as("F.html")
         .excludes("resume")
         .excludes("shard");
+    v.flag("updatable", updatable, "also write F.csv.state, with which a later run can --update the file")
+        .excludes("encoder")
+        .excludes("shard");
+    v.input(
+         "update", update,
+         "matches of an earlier run with --updatable or --update and the same options: only new and changed records are matched, with its "
+         "weights and decisions; --out gets all matches, and a state of its own")
+        .shown_as("OLD.csv")
+        .excludes("encoder")
+        .excludes("shard");
+    v.output("changes", changes, "with --update: write which matches are new or gone, and why; .csv").needs("update").shown_as("F.csv");
     v.flag("resume", resume,
            "continue a run that was interrupted, to the same bytes; does nothing if it was finished from the same inputs and options");
     v.flag("overwrite", overwrite, "discard what an interrupted run has written").excludes("resume");
@@ -123,15 +134,19 @@ struct MatchFlags {
   std::unique_ptr<lx::Scorer> open_model() const {
     return model.empty() ? nullptr : lx::open_scorer(model, compute, love.extras(knowledge.load()));
   }
-  /// Errors (usage): the page has another ending than .html.
-  void check_report() const {
+  /// Errors (usage): the page or the list of changes has another ending than .html or .csv.
+  void check_endings() const {
     if (!report.empty() && !lx::lower_case(report).ends_with(".html")) lx::fail_usage("--report", report, " must end in .html");
+    if (!changes.empty() && !lx::lower_case(changes).ends_with(".csv")) lx::fail_usage("--changes", changes, " must end in .csv");
   }
+  /// Whether the run leaves a state for the next one.
+  bool keeps_state() const { return updatable || !update.empty(); }
   /// The library's options, without the encoder of the candidates. scorer: the model, or null.
   lx::MatchOptions settings(const lx::Scorer* scorer) const {
     lx::MatchOptions o{
         .decision = static_cast<const lx::DecisionOptions&>(decision), .shard = lx::Shard::parse(shard), .top = top, .batch = batch};
     o.candidates.source = candidates.source();
+    o.keep_state = keeps_state();
     o.decision.cascade = !decision.no_cascade;
     if (scorer == nullptr) return o;
     o.model = model;
@@ -170,7 +185,8 @@ struct MatchFlags {
   /// With --resume: whether the output was finished from the same inputs and options. Says so.
   bool is_finished(const Origin& origin) const {
     std::string changed;
-    const bool finished = resume && !lx::path_exists(out + ".part") && origin.made(out, changed);
+    const bool finished = resume && !lx::path_exists(out + ".part") && origin.made(out, changed) &&
+                          (!keeps_state() || lx::path_exists(out + ".state")) && (changes.empty() || lx::path_exists(changes));
     if (!quiet && finished) std::cerr << out << ": already finished; without --resume it is made anew\n";
     if (!quiet && !changed.empty()) std::cerr << out << ": was made with another " << changed << ", so it is made anew\n";
     return finished;
@@ -191,6 +207,7 @@ struct MatchFlags {
     all["batch"] = batch;
     all["precision"] = lx::name_of(compute.precision);
     all["int8_skip"] = compute.int8_skip;
+    if (!update.empty()) all["update"] = checksum_of_input(update + ".state");
     return all;
   }
 };

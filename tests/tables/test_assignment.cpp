@@ -108,3 +108,22 @@ TEST_CASE("assignment: bad input") {
   CHECK(error_message([&] { clusters(nan, 2); }) == "clusters: the score of pair 1 is nan; scores must be finite");
   CHECK(error_message([&] { clusters(std::vector<ScoredPair>{{0, 4, 1}}, 4); }) == "clusters: pair 0 has row 4 of 4");
 }
+
+TEST_CASE("lasting_numbers: most rows in common, then the smaller number, then the earlier row; new ones continue") {
+  using Earlier = std::vector<std::optional<std::size_t>>;
+  using Numbers = std::vector<std::size_t>;
+  const auto none = std::nullopt;
+  CHECK(lasting_numbers(Numbers{0, 0, 1, 2}, Earlier{7, 7, 3, none}, 10) == Numbers{7, 7, 3, 10});
+  // Split: the larger part keeps the number; of equal parts the one with the earlier row.
+  CHECK(lasting_numbers(Numbers{0, 1, 1}, Earlier{4, 4, 4}, 5) == Numbers{5, 4, 4});
+  CHECK(lasting_numbers(Numbers{0, 1}, Earlier{4, 4}, 5) == Numbers{4, 5});
+  // Joined: the number of the one with the most rows; of equal ones the smaller number.
+  CHECK(lasting_numbers(Numbers{0, 0, 0}, Earlier{2, 9, 9}, 10) == Numbers{9, 9, 9});
+  CHECK(lasting_numbers(Numbers{0, 0}, Earlier{9, 2}, 10) == Numbers{2, 2});
+  // A part that another cluster took in leaves its number to the rest.
+  CHECK(lasting_numbers(Numbers{0, 0, 0, 0, 0, 1}, Earlier{1, 1, 2, 2, 2, 1}, 3) == Numbers{2, 2, 2, 2, 2, 1});
+  CHECK(lasting_numbers(Numbers{5, 3}, Earlier{none, none}, 1) == Numbers{1, 2});
+  CHECK(lasting_numbers(Numbers{}, Earlier{}, 1).empty());
+  CHECK_THROWS_AS(lasting_numbers(Numbers{0}, Earlier{}, 1), Error);
+  CHECK_THROWS_AS(lasting_numbers(Numbers{0}, Earlier{3}, 3), Error);
+}

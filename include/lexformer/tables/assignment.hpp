@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,15 @@ struct ClusterOptions {
 /// pair whose cluster would have more than max_size rows is left out. Errors: a score is not finite; a row is not below `rows`.
 std::vector<std::size_t> clusters(std::span<const ScoredPair> pairs, std::size_t rows, const ClusterOptions& options = {});
 
+/// Numbers for clusters that stay the same while rows come and go. clusters: of each row (clusters()); earlier: the number that the cluster
+/// of the row had, nothing for a new row. The pair of a cluster and an earlier number with the most rows in common is taken first (of equal
+/// ones the smaller number, then the cluster with the earlier row), and no cluster or number twice. So where a cluster was split, the part
+/// with the most rows keeps the number, and where clusters were joined, the number of the one with the most rows stays. Clusters without an
+/// earlier number get next, next + 1, ... in the order of their first rows. Returns the number of each row.
+/// Errors: lists of different lengths; an earlier number is not below next.
+std::vector<std::size_t> lasting_numbers(std::span<const std::size_t> clusters, std::span<const std::optional<std::size_t>> earlier,
+                                         std::size_t next);
+
 namespace detail {
 /// Errors: a score is not finite.
 void check_scores(const char* where, std::span<const ScoredPair> pairs);
@@ -44,8 +54,12 @@ void check_scores(const char* where, std::span<const ScoredPair> pairs);
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <queue>
+#include <set>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "lexformer/core/error.hpp"
@@ -199,6 +213,34 @@ LEXFORMER_INLINE std::vector<std::size_t> clusters(std::span<const ScoredPair> p
     cluster[row] = n;
   }
   return cluster;
+}
+
+LEXFORMER_INLINE std::vector<std::size_t> lasting_numbers(std::span<const std::size_t> clusters,
+                                                          std::span<const std::optional<std::size_t>> earlier, std::size_t next) {
+  if (clusters.size() != earlier.size())
+    fail("lasting_numbers", "there are ", clusters.size(), " clusters and ", earlier.size(), " earlier numbers");
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> common;  // cluster, earlier number -> rows
+  std::unordered_map<std::size_t, std::size_t> first;                 // row of a cluster
+  for (std::size_t row = 0; row < clusters.size(); ++row) {
+    first.emplace(clusters[row], row);
+    if (!earlier[row]) continue;
+    if (*earlier[row] >= next) fail("lasting_numbers", "row ", row, " has the number ", *earlier[row], ", not below ", next);
+    ++common[{clusters[row], *earlier[row]}];
+  }
+  std::vector<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>> order;  // fewer rows in common, number, first row, cluster
+  for (const auto& [pair, rows] : common) order.emplace_back(clusters.size() - rows, pair.second, first.at(pair.first), pair.first);
+  std::sort(order.begin(), order.end());
+  std::unordered_map<std::size_t, std::size_t> number;  // of a cluster
+  std::set<std::size_t> taken;
+  for (const auto& [fewer, wanted, row, cluster] : order)
+    if (!number.contains(cluster) && taken.insert(wanted).second) number.emplace(cluster, wanted);
+  std::vector<std::size_t> numbers;
+  for (const std::size_t cluster : clusters) {
+    const auto [place, added] = number.emplace(cluster, next);
+    if (added) ++next;
+    numbers.push_back(place->second);
+  }
+  return numbers;
 }
 
 }  // namespace lexformer

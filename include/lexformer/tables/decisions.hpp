@@ -59,6 +59,8 @@ struct Decisions {
   std::optional<PairDecision> without_model(const CheapEvidence& evidence) const;
 };
 Json to_json(const Decisions& decisions);
+/// Reads what to_json() wrote. Errors (file): something else.
+Decisions parse_decisions(const Json& json, const std::string& where);
 
 /// Below this number of matches what is chosen by them is rough, and there is no cascade.
 inline constexpr std::size_t few_matches = 30;
@@ -110,6 +112,7 @@ std::optional<Cascade> choose_cascade(const ValidationPairs& valid, const Eviden
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iomanip>
 
@@ -149,6 +152,25 @@ LEXFORMER_INLINE Json to_json(const Decisions& d) {
   if (d.combined) out["combined"] = {d.combined->odds, d.combined->regression.weights, d.combined->regression.offset};
   if (d.cascade) out["cascade"] = {d.cascade->weight, d.cascade->scaling.slope, d.cascade->scaling.offset, d.cascade->low, d.cascade->high};
   return out;
+}
+
+LEXFORMER_INLINE Decisions parse_decisions(const Json& json, const std::string& where) {
+  return read_json(where, [&] {
+    Decisions d;
+    d.threshold = json.at("threshold").get<double>();
+    if (!json.at("calibration").is_null()) d.calibration = parse_calibration(json["calibration"], where);
+    if (json.contains("curve"))
+      d.curve = {json["curve"].at(0).get<std::array<double, 4>>(), json["curve"].at(1).get<std::array<double, 3>>()};
+    if (json.contains("combined")) {
+      const auto weights = json["combined"].at(1).get<std::array<double, 3>>();
+      d.combined = {json["combined"].at(0).get<bool>(), {{weights.begin(), weights.end()}, json["combined"].at(2).get<double>()}};
+    }
+    if (json.contains("cascade")) {
+      const auto c = json["cascade"].get<std::array<double, 5>>();
+      d.cascade = {c[0], {c[1], c[2]}, c[3], c[4]};
+    }
+    return d;
+  });
 }
 
 LEXFORMER_INLINE ValidationPairs::ValidationPairs(const LabelledPairs& pairs, const Evidence& all) : name(pairs.name) {

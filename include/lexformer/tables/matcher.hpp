@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "lexformer/tables/column_weights.hpp"
 #include "lexformer/tables/decisions.hpp"
 #include "lexformer/tables/labelled_pairs.hpp"
+#include "lexformer/tables/match_state.hpp"
 #include "lexformer/tables/record_search.hpp"
 #include "lexformer/tables/record_texts.hpp"
 
@@ -45,6 +47,10 @@ struct MatchOptions {
   std::size_t top = 0;          // of each left record at most so many pairs, the likeliest; 0: all candidates
   std::size_t batch = 32;       // pairs for which the model is called at once
   std::string model = "model";  // its name in messages
+  /// What an earlier run of the same options has left: only new and changed records are matched, and the rest stays. Weights of the search
+  /// and decisions are the earlier ones. The result is the same as if all records were matched with them. It must outlive the stream.
+  const MatchUpdate* update = nullptr;
+  bool keep_state = false;  // for MatchStream::state()
 };
 
 /// All may be empty. An exception that one throws ends the call.
@@ -60,8 +66,8 @@ struct Match : PairDecision {
 };
 
 /// Refuses options that do not fit the model (null: none) before tables are read. labelled: there are labelled pairs; one_table: there is
-/// no right table. Errors (usage): the model reads single texts, or has more than two classes; a threshold is missing, since the scores are
-/// not probabilities; or it is not from 0 to 1, though they are.
+/// no right table. Errors (usage): states of a shard or with embeddings; the model reads single texts, or has more than two classes; a
+/// threshold is missing, since the scores are not probabilities; or it is not from 0 to 1, though they are.
 void check_match(const MatchOptions& options, const Scorer* model, bool labelled, bool one_table);
 
 /// Finds the candidates and chooses the decisions; then gives the pairs of each left record that has candidates.
@@ -76,14 +82,19 @@ class MatchStream {
   std::size_t rows() const { return begins_.size() - 1; }
   /// Candidates of the rows before this one; pairs_before(rows()): of all rows.
   std::size_t pairs_before(std::size_t row) const { return begins_.at(row); }
-  /// The pairs of a row, the likeliest first. May be called for any row, in any order. Errors (numeric): a score is not finite.
+  /// The pairs of a row, the likeliest first. May be called for any row, in any order; for different rows at the same time. Errors
+  /// (numeric): a score is not finite.
   std::vector<Match> row(std::size_t i) const;
 
   const Decisions& decisions() const { return decisions_; }
   /// Checksums of tables and candidates, and the decisions: what determines the rows beside the model and `top`.
   Json identity() const;
+  /// For the next run, with MatchOptions::keep_state. A model's score is known if its row was asked for, or by the earlier run.
+  MatchState state() const;
 
  private:
+  void find(const MatchHooks& hooks, bool shares_matter);
+  void decide(const LabelledPairs* valid, const Note& note);
   std::vector<double> scores(const std::vector<std::size_t>& numbers, std::size_t first) const;
 
   const RecordPairs& records_;
@@ -91,7 +102,10 @@ class MatchStream {
   MatchOptions options_;
   Evidence evidence_;
   Decisions decisions_;
-  std::vector<std::size_t> begins_{0};  // the first candidate of each row, and the number of all
+  SearchFrame frame_;
+  std::vector<std::uint8_t> sides_;           // of the candidates, with keep_state
+  mutable std::vector<double> model_scores_;  // of the candidates, NaN where unknown; with keep_state or update
+  std::vector<std::size_t> begins_{0};        // the first candidate of each row, and the number of all
 };
 
 /// The pairs of all rows. matches_only: without the pairs that do not match.
@@ -103,7 +117,9 @@ std::vector<Match> match_records(const RecordPairs& records, const Scorer* model
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iomanip>
+#include <limits>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -143,6 +159,10 @@ inline bool gives_odds(const Scorer& model) { return model.task().labels == 2 ||
 
 LEXFORMER_INLINE void check_match(const MatchOptions& options, const Scorer* model, bool labelled, bool one_table) {
   const DecisionOptions& d = options.decision;
+  if ((options.update != nullptr || options.keep_state) && options.shard.count > 1)
+    fail_usage("shard", "a state for later runs needs all records");
+  if ((options.update != nullptr || options.keep_state) && options.candidates.embed)
+    fail_usage("embed", "a state for later runs has no embeddings; candidates must come from ngrams and tokens");
   const bool chosen = d.threshold || d.min_precision || d.min_recall || d.usual || (labelled && !d.model_alone);
   if (model == nullptr && one_table && !d.threshold && !labelled)
     fail_usage("threshold", "must be given, or validation pairs: without a model the scores within one table are cosines");
@@ -173,29 +193,6 @@ inline void tell_shared(const std::vector<std::string>& left, const std::vector<
                    "label some candidates: without labels no other partner of these is found"));
 }
 
-/// Finds the candidates of all records. shares_matter: the similarity alone decides.
-LEXFORMER_INLINE std::vector<Candidate> find_candidates(const RecordPairs& records, const MatchOptions& options, const MatchHooks& hooks,
-                                                        bool shares_matter) {
-  const auto counted = [](auto count, const char* one, const char* many) {
-    return cat(std::fixed, std::setprecision(0), count, " ", count == 1 ? one : many);
-  };
-  const std::size_t left = records.left().records.size();
-  tell(hooks.note, records.one_table() ? counted(left, "record", "records") : cat(left, " x ", records.right().records.size(), " records"));
-  const auto texts = search_texts(records);
-  if (shares_matter && !records.one_table()) tell_shared(texts.first, texts.second, hooks.note);
-  CandidateOptions candidates = options.candidates;
-  std::vector<SearchColumn> columns;
-  if (candidates.weighs_columns()) {
-    columns = search_columns(records);
-    candidates.columns = weigh_columns(columns, records.one_table(), candidates.ngram);
-    if (!candidates.columns.columns.empty()) tell(hooks.note, describe_weights(columns, candidates.columns));
-  }
-  const RecordSearch search(texts.first, texts.second, records.one_table(), std::move(candidates), hooks.searching);
-  auto found = search.find();
-  tell(hooks.note, cat(counted(found.size(), "candidate", "candidates"), " of ", counted(search.pairs(), "pair", "pairs")));
-  return found;
-}
-
 LEXFORMER_INLINE std::uint32_t checksum(const RecordTable& table, const std::vector<std::string>& texts) {
   std::uint32_t sum = 0;
   for (const auto& text : texts) sum = crc32("\n", crc32(text, sum));
@@ -208,33 +205,88 @@ LEXFORMER_INLINE std::uint32_t checksum(const RecordTable& table, const std::vec
 LEXFORMER_INLINE MatchStream::MatchStream(const RecordPairs& records, const Scorer* model, const LabelledPairs* valid,
                                           const MatchOptions& options, const MatchHooks& hooks)
     : records_(records), model_(model), options_(options), evidence_({}, records.one_table()) {
-  const DecisionOptions& decision = options.decision;
   check_match(options, model, valid != nullptr, records.one_table());
   if (valid != nullptr) valid->require_both_labels();
-  evidence_ = Evidence(detail::find_candidates(records, options, hooks, model == nullptr && valid == nullptr), records.one_table());
-  std::optional<ValidationPairs> validation;
-  if (valid != nullptr) {
-    validation.emplace(*valid, evidence_);
-    if (model != nullptr)
-      validation->scores = scores(validation->numbers, 1);
-    else
-      for (const std::size_t i : validation->numbers) validation->scores.push_back(evidence_.similarity(i));
-  }
-  const bool combine = detail::combines(options, model, valid != nullptr);
-  const bool odds = model != nullptr && detail::gives_odds(*model);
-  const double usual = model != nullptr ? model->threshold.value_or(0.5) : 0.5;
-  const ValidationPairs* const labelled = validation ? &*validation : nullptr;
-  const auto curve =
-      model == nullptr && options.candidates.source != CandidateSource::none ? fit_similarity_curve(evidence_) : std::nullopt;
-  decisions_ = curve && (labelled == nullptr || valid->sampled() > 0)
-                   ? decide_by_curve(decision, *curve, labelled, evidence_, hooks.note)
-                   : choose_decisions(decision, usual, labelled, combine, odds, hooks.note);
-  if (validation && model != nullptr && decision.cascade && !decision.model_alone)
-    decisions_.cascade = choose_cascade(*validation, evidence_, decisions_, hooks.note);
+  find(hooks, model == nullptr && valid == nullptr && options.update == nullptr);
+  if (options.update != nullptr)
+    decisions_ = options.update->state.decisions;
+  else
+    decide(valid, hooks.note);
   evidence_.keep_if([&](const Candidate& c) { return options.shard.has(records.left().records[c.left].id); });
   const auto& candidates = evidence_.candidates;
   for (std::size_t i = 1; i <= candidates.size(); ++i)
     if (i == candidates.size() || candidates[i].left != candidates[i - 1].left) begins_.push_back(i);
+  const bool keeps = options.keep_state || options.update != nullptr;
+  if (model == nullptr || !keeps) return;
+  model_scores_.assign(candidates.size(), std::numeric_limits<double>::quiet_NaN());
+  if (options.update == nullptr || options.update->state.scores.empty()) return;
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  for (const Candidate& c : candidates) places.emplace_back(c.left, c.right);
+  const auto known = options.update->numbers(places);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (known[i]) model_scores_[i] = options.update->state.scores[*known[i]];
+}
+
+/// Finds the candidates of all records. shares_matter: the similarity alone decides.
+LEXFORMER_INLINE void MatchStream::find(const MatchHooks& hooks, bool shares_matter) {
+  const auto counted = [](auto count, const char* one, const char* many) {
+    return cat(std::fixed, std::setprecision(0), count, " ", count == 1 ? one : many);
+  };
+  const auto tell = [&](const std::string& text) { detail::tell(hooks.note, text); };
+  const bool one = records_.one_table();
+  const MatchUpdate* const update = options_.update;
+  const std::size_t left = records_.left().records.size();
+  tell(one ? counted(left, "record", "records") : cat(left, " x ", records_.right().records.size(), " records"));
+  if (update != nullptr) tell(update->text());
+  const auto texts = search_texts(records_);
+  if (shares_matter && !one) detail::tell_shared(texts.first, texts.second, hooks.note);
+  CandidateOptions candidates = options_.candidates;
+  std::vector<SearchColumn> columns;
+  if (update != nullptr) frame_ = update->state.frame;
+  if (candidates.weighs_columns() && (update == nullptr || !frame_.weights.empty())) {
+    columns = search_columns(records_);
+    candidates.columns = update != nullptr ? weighed_columns(columns, frame_) : weigh_columns(columns, one, candidates.ngram);
+    if (!candidates.columns.columns.empty()) tell(describe_weights(columns, candidates.columns));
+  }
+  for (const auto& column : candidates.columns.columns)
+    if (update == nullptr) frame_.weights.push_back(column.weight);
+  frame_.measure = candidates.columns.measure;
+  candidates.frames = frame_.kinds;
+  const RecordSearch search(texts.first, texts.second, one, std::move(candidates), hooks.searching);
+  const CandidateSearch* const by_texts = search.texts();
+  auto found = update != nullptr && by_texts != nullptr
+                   ? update_candidates(*by_texts, update->pairs, update->left.kinds, update->right.kinds, hooks.searching)
+                   : search.find();
+  tell(cat(counted(found.size(), "candidate", "candidates"), " of ", counted(search.pairs(), "pair", "pairs")));
+  if (options_.keep_state && by_texts != nullptr) {
+    sides_ = candidate_sides(*by_texts, found);
+    for (const TextVectors& vectors : by_texts->vectors())
+      if (update == nullptr) frame_.kinds.push_back(vectors.frame());
+  }
+  evidence_ = Evidence(std::move(found), one);
+}
+
+/// Chooses the decisions. valid: labelled pairs, or null.
+LEXFORMER_INLINE void MatchStream::decide(const LabelledPairs* valid, const Note& note) {
+  const DecisionOptions& decision = options_.decision;
+  std::optional<ValidationPairs> validation;
+  if (valid != nullptr) {
+    validation.emplace(*valid, evidence_);
+    if (model_ != nullptr)
+      validation->scores = scores(validation->numbers, 1);
+    else
+      for (const std::size_t i : validation->numbers) validation->scores.push_back(evidence_.similarity(i));
+  }
+  const bool combine = detail::combines(options_, model_, valid != nullptr);
+  const bool odds = model_ != nullptr && detail::gives_odds(*model_);
+  const double usual = model_ != nullptr ? model_->threshold.value_or(0.5) : 0.5;
+  const ValidationPairs* const labelled = validation ? &*validation : nullptr;
+  const auto curve =
+      model_ == nullptr && options_.candidates.source != CandidateSource::none ? fit_similarity_curve(evidence_) : std::nullopt;
+  decisions_ = curve && (labelled == nullptr || valid->sampled() > 0) ? decide_by_curve(decision, *curve, labelled, evidence_, note)
+                                                                      : choose_decisions(decision, usual, labelled, combine, odds, note);
+  if (validation && model_ != nullptr && decision.cascade && !decision.model_alone)
+    decisions_.cascade = choose_cascade(*validation, evidence_, decisions_, note);
 }
 
 LEXFORMER_INLINE std::vector<double> MatchStream::scores(const std::vector<std::size_t>& numbers, std::size_t first) const {
@@ -261,11 +313,16 @@ LEXFORMER_INLINE std::vector<Match> MatchStream::row(std::size_t i) const {
       decide(k, decisions_.of(evidence_.similarity(k), evidence_.of(k)));
     else if (const auto clear = decisions_.without_model(evidence_.of(k)))
       decide(k, *clear);
+    else if (!model_scores_.empty() && !std::isnan(model_scores_[k]))
+      decide(k, decisions_.of(model_scores_[k], evidence_.of(k)));
     else
       asked.push_back(k);
   }
   const auto found = scores(asked, begin + 1);
-  for (std::size_t k = 0; k < asked.size(); ++k) decide(asked[k], decisions_.of(found[k], evidence_.of(asked[k])));
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    decide(asked[k], decisions_.of(found[k], evidence_.of(asked[k])));
+    if (!model_scores_.empty()) model_scores_[asked[k]] = found[k];
+  }
   std::stable_sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) {
     const auto likely = [](const Match& m) { return std::pair(m.probability.value_or(m.score), m.score); };
     return likely(a) > likely(b);
@@ -284,6 +341,20 @@ LEXFORMER_INLINE Json MatchStream::identity() const {
           {"right", detail::checksum(records_.right(), records_.right_texts())},
           {"candidates", sum},
           {"decisions", to_json(decisions_)}};
+}
+
+LEXFORMER_INLINE MatchState MatchStream::state() const {
+  if (!options_.keep_state) fail("MatchStream", "keeps no state");
+  MatchState state;
+  state.frame = frame_;
+  state.decisions = decisions_;
+  state.left = record_keys(records_.left(), records_.options(), false);
+  if (!records_.one_table()) state.right = record_keys(records_.right(), records_.options(), true);
+  for (std::size_t i = 0; i < evidence_.size(); ++i)
+    state.pairs.push_back({evidence_.candidates[i].left, evidence_.candidates[i].right, sides_.empty() ? std::uint8_t{0} : sides_[i]});
+  state.scores = model_scores_;
+  state.since = options_.update != nullptr ? options_.update->state.since + options_.update->records() : 0;
+  return state;
 }
 
 LEXFORMER_INLINE std::vector<Match> match_records(const RecordPairs& records, const Scorer* model, const LabelledPairs* valid,

@@ -35,6 +35,8 @@ struct CandidateOptions {
   bool weigh_columns = true;
   /// Of RecordSearch: the columns of the texts for ngrams and tokens; empty: a text is a whole.
   TextColumns columns{};
+  /// Of RecordSearch: what the vectors of each kind for ngrams and tokens are weighted by; empty: the texts themselves.
+  std::vector<TextFrame> frames{};
   bool weighs_columns() const { return weigh_columns && source != CandidateSource::none && source != CandidateSource::embeddings; }
 
   /// Vectors of texts (texts, size), for embeddings. Called with 1024 texts or fewer at a time.
@@ -63,6 +65,9 @@ class RecordSearch {
   std::vector<CandidateReason> explain(std::size_t left, std::size_t right) const;
   /// The number of all pairs.
   double pairs() const;
+  /// The search by ngrams and tokens, or null.
+  const CandidateSearch* texts() const { return texts_ ? &*texts_ : nullptr; }
+  bool has_embeddings() const { return left_vectors_.has_value(); }
 
  private:
   std::function<void(double)> part(double begin, double share) const;
@@ -108,8 +113,12 @@ LEXFORMER_INLINE RecordSearch::RecordSearch(std::span<const std::string> left, s
   const bool embeddings = options_.source == CandidateSource::embeddings;
   if (embeddings && !options_.embed) fail_usage("blocking", "embeddings needs an encoder");
   if (!embeddings) {
-    const BlockingOptions blocking{*find_name<Blocking>(name_of(options_.source)), options_.ngram, options_.top,
-                                   std::exchange(options_.columns, {}), progress_};
+    const BlockingOptions blocking{*find_name<Blocking>(name_of(options_.source)),
+                                   options_.ngram,
+                                   options_.top,
+                                   std::exchange(options_.columns, {}),
+                                   std::exchange(options_.frames, {}),
+                                   progress_};
     if (one_table)
       texts_.emplace(left, blocking);
     else
