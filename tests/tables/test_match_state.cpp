@@ -172,8 +172,8 @@ TEST_CASE("MatchState: saved and loaded it is the same; other files are refused"
     expect_error(
         ErrorKind::file, [&] { MatchState::load(path); }, why);
   };
-  refused("left_id,right_id\n", "is no state of a match");
-  refused("", "is no state of a match");
+  refused("left_id,right_id\n", "is not a state of a match");
+  refused("", "is not a state of a match");
   refused(bytes.substr(0, bytes.size() - 9), "is damaged");
   auto flipped = bytes;
   flipped[bytes.size() / 2] = static_cast<char>(flipped[bytes.size() / 2] ^ 1);

@@ -59,7 +59,6 @@ void check_scores(const char* where, std::span<const ScoredPair> pairs);
 #include <queue>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "lexformer/core/error.hpp"
@@ -220,7 +219,7 @@ LEXFORMER_INLINE std::vector<std::size_t> lasting_numbers(std::span<const std::s
   if (clusters.size() != earlier.size())
     fail("lasting_numbers", "there are ", clusters.size(), " clusters and ", earlier.size(), " earlier numbers");
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> common;  // cluster, earlier number -> rows
-  std::unordered_map<std::size_t, std::size_t> first;                 // row of a cluster
+  std::map<std::size_t, std::size_t> first;                           // row of a cluster
   for (std::size_t row = 0; row < clusters.size(); ++row) {
     first.emplace(clusters[row], row);
     if (!earlier[row]) continue;
@@ -230,7 +229,7 @@ LEXFORMER_INLINE std::vector<std::size_t> lasting_numbers(std::span<const std::s
   std::vector<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>> order;  // fewer rows in common, number, first row, cluster
   for (const auto& [pair, rows] : common) order.emplace_back(clusters.size() - rows, pair.second, first.at(pair.first), pair.first);
   std::sort(order.begin(), order.end());
-  std::unordered_map<std::size_t, std::size_t> number;  // of a cluster
+  std::map<std::size_t, std::size_t> number;  // of a cluster
   std::set<std::size_t> taken;
   for (const auto& [fewer, wanted, row, cluster] : order)
     if (!number.contains(cluster) && taken.insert(wanted).second) number.emplace(cluster, wanted);

@@ -27,8 +27,8 @@ struct StandingCandidate {
 /// is one of the best of the right one. candidates: all that search.find() returned.
 std::vector<std::uint8_t> candidate_sides(const CandidateSearch& search, std::span<const Candidate> candidates);
 
-/// The candidates that search.find() returns, from those of an earlier search with the same options and vectors by the same frames.
-/// left_changed, right_changed: whether each text is new or has changed. Within one list `right_changed` is not read.
+/// The candidates that search.find() returns, from the candidates of an earlier search with the same options and vectors by the same
+/// frames. left_changed, right_changed: whether each text is new or has changed. Within one list `right_changed` is not read.
 ///
 /// The changed texts are compared with all texts of the other list. So are the texts that have lost one of their best partners, unless it
 /// is certain that no other takes its place: their list is full, and every new partner is better than the worst that stayed.

@@ -59,6 +59,8 @@ struct MatchState {
   std::vector<double> scores{};            // the model's for each pair, NaN where it was not asked; empty without a model
   std::size_t since = 0;                   // records that were new or changed since frame and decisions were chosen
 
+  /// Writes a line with the version, a line of JSON with counts, weights and decisions, the arrays without gaps (keys and counts of each
+  /// kind, left, right, places and sides of pairs, scores), and the CRC-32 of all of it.
   void save(const std::string& path) const;
   /// Errors (file): as read_file(); the file is not what save() wrote.
   static MatchState load(const std::string& path);
@@ -206,7 +208,7 @@ LEXFORMER_INLINE MatchState MatchState::load(const std::string& path) {
   constexpr std::size_t most = std::size_t{1} << 32, sum = sizeof(std::uint32_t);
   const std::size_t start = detail::match_state_start.size(), end = bytes.find('\n', start);
   if (!bytes.starts_with(detail::match_state_start) || end == bytes.npos || bytes.size() < end + 1 + sum)
-    fail_file(path, "is no state of a match, or of another version; make it by a run without an earlier state");
+    fail_file(path, "is not a state of a match, or of another version; make it by a run without an earlier state");
   const std::string_view all(bytes);
   detail::ArrayReader last{all.substr(bytes.size() - sum), path};
   if (last.take<std::uint32_t>(1)[0] != crc32(all.substr(0, bytes.size() - sum))) fail_file(path, "is damaged: its checksum differs");

@@ -134,8 +134,8 @@ inline void compare_block(const TextVectors& vectors, const EqualTexts& left, co
 }
 
 /// Compares all left groups with all right groups, which is parallel. The best partners of a right group are given to right_done(group,
-/// partners), by one thread at a time and in any order; those of the left groups are returned, or nothing without a right group. progress
-/// is called with the part that is done. one_list: left is right, and the returned partners are of all groups.
+/// partners), by one thread at a time and in any order; the partners of the left groups are returned, or nothing without a right group.
+/// progress is called with the part that is done. one_list: left is right, and the returned partners are of all groups.
 template <class Done, class Progress>
 std::optional<BestPartners> compare_groups(const TextVectors& vectors, const EqualTexts& left, const EqualTexts& right, bool one_list,
                                            std::size_t left_top, std::size_t right_top, Done&& right_done, Progress&& progress) {
