@@ -21,15 +21,17 @@ std::vector<std::string> with_typos(std::vector<std::string> texts, const lx::Ty
   return texts;
 }
 
-void explain(const lx::RecordSearch& search, const lx::RecordPairs& records, std::size_t left, std::size_t right, std::size_t top,
-             std::span<const std::string> left_texts, std::span<const std::string> right_texts) {
+void explain(const lx::RecordSearch& search, const lx::RecordPairs& records, std::size_t left, std::size_t right,
+             const lx::CandidateOptions& options, std::span<const std::string> left_texts, std::span<const std::string> right_texts) {
   const auto& a = records.left().records[left].id;
   const auto& b = records.right().records[right].id;
   std::cout << a << ": " << left_texts[left] << "\n" << b << ": " << right_texts[right] << "\n";
+  for (const auto& line : lx::explain_keys(records, options.key_columns, left, right)) std::cout << line << "\n";
+  const std::size_t top = options.top;
   for (const auto& reason : search.explain(left, right)) {
     std::cout << reason.kind << ": cosine " << std::fixed << std::setprecision(4) << reason.score;
     const auto in = [&](std::size_t rank) { return rank > 0 && rank <= top; };
-    if (reason.score > 0)
+    if (reason.left_rank > 0)
       std::cout << "; " << b << " is number " << reason.left_rank << " for " << a << ", " << a << " is number " << reason.right_rank
                 << " for " << b;
     std::cout << ": " << (in(reason.left_rank) || in(reason.right_rank) ? "a candidate" : "no candidate") << " within " << top << "\n";
@@ -81,11 +83,13 @@ class FindCandidates final : public program::Command {
       left = with_typos(std::move(left), typos_, seed_, 0);
       right = with_typos(std::move(right), typos_, seed_, 1);
     }
+    options.keys = lx::record_keys(*records, options.key_columns);
+    for (const auto& text : options.keys.notes) std::cerr << text << '\n';
     const lx::RecordSearch search(left, right, records->one_table(), options);
     if (!ids_.empty()) {
       const std::size_t a = records->left_place(ids_[0], "--explain"), b = records->right_place(ids_[1], "--explain");
       if (records->one_table() && a == b) lx::fail_usage("--explain", lx::in_quotes(ids_[0]), " is there twice; give two records");
-      explain(search, *records, a, b, options.top, left, records->one_table() ? left : right);
+      explain(search, *records, a, b, options, left, records->one_table() ? left : right);
       return 0;
     }
     const auto found = search.find();

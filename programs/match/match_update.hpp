@@ -53,7 +53,7 @@ class UpdateFiles {
     if (was("records") != records.description()) refuse("other columns");
     if (was("matches") != lx::Json(checksum_of_input(o_.update)))
       lx::fail_usage("--update", o_.update, " is not the file that ", file, " was written for; restore it, or run match without --update");
-    update_.emplace(std::move(state), records);
+    update_.emplace(std::move(state), records, o_.candidates.key_columns());
   }
   /// For MatchOptions::update: null if there is none, or nothing of the earlier run can stay.
   const lx::MatchUpdate* standing() const { return update_ && update_->keeps_pairs() ? &*update_ : nullptr; }

@@ -54,7 +54,8 @@ struct Twin {
   std::vector<std::size_t> left_kind, right_kind;  // the first text with an equal vector: these have equal cosines to the last bit
   bool one;
 
-  Twin(const TextList& a, const TextList& b, bool one_list, std::size_t n) : one(one_list) {
+  /// keys: pairs that do not agree have the cosine 0.
+  Twin(const TextList& a, const TextList& b, bool one_list, std::size_t n, const BlockingKeys& keys = {}) : one(one_list) {
     std::map<std::u32string, double> frequency;
     double texts = 0;
     const auto count = [&](const TextList& list, auto& vectors) {
@@ -84,7 +85,8 @@ struct Twin {
         double sum = 0;
         for (const auto& [feature, x] : text)
           if (const auto found = other.find(feature); found != other.end()) sum += x * found->second;
-        cosines.back().push_back(sum);
+        const std::size_t i = cosines.size() - 1, j = cosines.back().size();
+        cosines.back().push_back(keys.agree(i, one ? j : left.size() + j) ? sum : 0);
       }
     }
     const auto kinds = [](const auto& all, auto& kind) {
@@ -103,6 +105,7 @@ struct Twin {
     for (std::size_t o = 0; o < (from_left ? right : left).size(); ++o) {
       if (o == j || (one && o == i)) continue;
       const double other = from_left ? cosine(i, o) : cosine(o, i);
+      if (other <= 0) continue;
       const bool same = from_left ? right_kind[o] == right_kind[j] : left_kind[o] == left_kind[j];
       if (same ? o < j : other > score + 1e-6)
         ++better;
@@ -113,9 +116,9 @@ struct Twin {
   }
 };
 
-void check_against_twin(const TextList& a, const TextList& b, bool one, std::size_t n, std::size_t top) {
-  const Twin twin(a, b, one, n);
-  const BlockingOptions options{.blocking = n == 0 ? Blocking::tokens : Blocking::ngrams, .n = n == 0 ? 3 : n, .top = top};
+void check_against_twin(const TextList& a, const TextList& b, bool one, std::size_t n, std::size_t top, const BlockingKeys& keys = {}) {
+  const Twin twin(a, b, one, n, keys);
+  const BlockingOptions options{.blocking = n == 0 ? Blocking::tokens : Blocking::ngrams, .n = n == 0 ? 3 : n, .top = top, .keys = keys};
   const auto found = one ? CandidateSearch(a, options).find() : CandidateSearch(a, b, options).find();
   std::map<std::pair<std::size_t, std::size_t>, double> scores;
   for (const auto& c : found) scores[{c.left, c.right}] = static_cast<double>(c.score);
@@ -214,17 +217,69 @@ TEST_CASE("the candidates are those of all cosines: two lists, one list, ties, e
   for (const auto& c : within) CHECK(c.left == 0);
 }
 
+TEST_CASE("with keys the candidates are those of all pairs that agree: two lists, one list, missing values, several keys and indexes") {
+  const auto a = random_texts(400, 21), b = random_texts(700, 22);
+  RandomStream random(5, random_site::share);
+  const auto values = [&](std::uint32_t most, std::size_t texts) {
+    KeyValues key;
+    for (std::size_t i = 0; i < texts; ++i)  // 0 and 1 are frequent
+      key.push_back(static_cast<std::uint32_t>(random.below(random.below(3) == 0 ? 2 : most)));
+    return key;
+  };
+  for (const bool missing_agrees : {false, true})
+    for (const std::size_t count : {1u, 2u}) {
+      BlockingKeys two{{}, missing_agrees}, one{{}, missing_agrees};
+      for (std::size_t k = 0; k < count; ++k) {
+        two.keys.push_back(values(k == 0 ? 40 : 3, a.size() + b.size()));
+        one.keys.push_back(values(k == 0 ? 40 : 3, b.size()));
+      }
+      check_against_twin(a, b, false, 3, 3, two);
+      check_against_twin(b, b, true, 3, 3, one);
+      std::size_t agree = 0, agree_within = 0;
+      for (std::size_t i = 0; i < a.size(); ++i)
+        for (std::size_t j = 0; j < b.size(); ++j) agree += two.agree(i, a.size() + j) ? 1u : 0u;
+      for (std::size_t i = 0; i < b.size(); ++i)
+        for (std::size_t j = i + 1; j < b.size(); ++j) agree_within += one.agree(i, j) ? 1u : 0u;
+      const auto all = CandidateSearch(a, b, {.blocking = Blocking::none, .keys = two}).find();
+      CHECK(all.size() == agree);
+      CHECK(CandidateSearch(b, {.blocking = Blocking::none, .keys = one}).find().size() == agree_within);
+      CHECK(std::is_sorted(all.begin(), all.end(),
+                           [](const Candidate& x, const Candidate& y) { return std::pair(x.left, x.right) < std::pair(y.left, y.right); }));
+      const CandidateSearch search(a, b, {.top = 3, .keys = two});
+      for (const auto& c : search.find()) {
+        CHECK(two.agree(c.left, a.size() + c.right));
+        CHECK(search.score(c.left, c.right) == c.score);
+        const auto reason = search.explain(c.left, c.right).at(0);
+        CHECK((reason.left_rank <= 3 || reason.right_rank <= 3));
+        CHECK(reason.left_rank > 0);
+      }
+    }
+  const BlockingKeys apart{{KeyValues{1, 2}}};
+  const TextList tv = {"sony tv"};
+  const CandidateSearch search(tv, tv, {.keys = apart});
+  CHECK(search.find().empty());
+  CHECK(search.explain(0, 0).at(0).score == 1);
+  CHECK(search.explain(0, 0).at(0).left_rank == 0);
+  CHECK(CandidateSearch(tv, tv, {.keys = {{KeyValues{0, 2}}}}).find().size() == 1);
+  CHECK(CandidateSearch(tv, tv, {.keys = {{KeyValues{0, 0}}, false}}).find().empty());
+  expect_error(
+      ErrorKind::usage, [&] { CandidateSearch(a, b, {.keys = apart}); }, "a key has one value for each text");
+}
+
 TEST_CASE("the same candidates for any number of threads, in order") {
   const auto a = random_texts(500, 8), b = random_texts(900, 9);
+  BlockingKeys keys{{KeyValues()}};
+  for (std::uint32_t i = 0; i < a.size() + b.size(); ++i) keys.keys[0].push_back(i % 5);
   std::vector<std::vector<Candidate>> found;
   for (const int n : {1, 2, 3}) {
     set_threads(n);
     found.push_back(CandidateSearch(a, b, {.blocking = Blocking::all, .top = 4}).find());
     found.push_back(CandidateSearch(b, {.top = 4}).find());
+    found.push_back(CandidateSearch(a, b, {.top = 4, .keys = keys}).find());
   }
   set_threads(0);
   CHECK(found[0].size() > 3 * b.size());
-  for (std::size_t k = 2; k < found.size(); ++k) CHECK(found[k] == found[k - 2]);
+  for (std::size_t k = 3; k < found.size(); ++k) CHECK(found[k] == found[k - 3]);
   for (const auto& list : {found[0], found[1]})
     for (std::size_t i = 1; i < list.size(); ++i) {
       const auto &x = list[i - 1], &y = list[i];

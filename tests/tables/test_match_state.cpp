@@ -79,7 +79,7 @@ std::string shown(const MatchStream& stream) {
 /// A state with the weights and decisions of `state` alone, so that all records of today are matched.
 MatchState without_records(MatchState state) {
   for (auto* side : {&state.left, &state.right})
-    for (RecordKey& key : *side) key.content = 0;
+    for (RecordHash& key : *side) key.content = 0;
   state.scores.clear();
   return state;
 }
@@ -103,7 +103,7 @@ TEST_CASE("MatchStream: an update is a run over all records with the earlier wei
       const auto state = first.state();
       CHECK(state.since == 0);
 
-      const MatchUpdate same(state, before);
+      const MatchUpdate same(state, before, {});
       CHECK(same.records() == 0);
       options.update = &same;
       model.asked = 0;
@@ -116,7 +116,7 @@ TEST_CASE("MatchStream: an update is a run over all records with the earlier wei
       for (auto& row : rows("l", 50, 53)) left.push_back(row);
       for (auto& row : rows("r", 50, 52)) right.insert(right.begin() + 10, row);
       const auto today = records(left, right);
-      const MatchUpdate update(state, today), everything(without_records(state), today);
+      const MatchUpdate update(state, today, {}), everything(without_records(state), today, {});
       CHECK(update.left.count(RecordChanges::added) == 3);
       CHECK(update.left.count(RecordChanges::changed) == 1);
       CHECK(update.left.gone() == 1);
@@ -191,7 +191,7 @@ TEST_CASE("MatchState: saved and loaded it is the same; other files are refused"
   std::filesystem::remove(path + "2");
   const RecordPairs one(table("a", rows("l", 0, 20)), {}, {});
   expect_error(
-      ErrorKind::usage, [&] { MatchUpdate(state, one); }, "update: the earlier run had two tables");
+      ErrorKind::usage, [&] { MatchUpdate(state, one, {}); }, "update: the earlier run had two tables");
 }
 
 TEST_CASE("RecordChanges: by id and content; the compared columns count") {
@@ -199,7 +199,7 @@ TEST_CASE("RecordChanges: by id and content; the compared columns count") {
   now[0][1] += "";
   const RecordTextOptions names{.columns = {{"name", "name"}}}, both{.columns = {{"name", "name"}, {"number", "number"}}};
   const auto changes = [&](const RecordTextOptions& o) {
-    return RecordChanges(record_keys(table("a", before), o, false), record_keys(table("a", now), o, false));
+    return RecordChanges(record_hashes(table("a", before), o, {}, false), record_hashes(table("a", now), o, {}, false));
   };
   CHECK(changes(both).today == std::vector<std::uint32_t>{1, gone_text, 0, gone_text});
   CHECK(changes(both).kinds == std::vector<std::uint8_t>{0, 0, 1, 2});

@@ -16,6 +16,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
+#include "lexformer/tables/blocking_keys.hpp"
 #include "lexformer/tables/text_vectors.hpp"
 
 namespace lexformer {
@@ -34,6 +35,8 @@ struct BlockingOptions {
   TextColumns columns{};
   /// What the vectors of each kind are weighted by; empty: the texts themselves.
   std::vector<TextFrame> frames{};
+  /// Of the texts: a pair whose keys do not agree is left out of everything, as if it did not exist. Document frequencies count all texts.
+  BlockingKeys keys{};
   /// Called now and then, by one thread at a time, with the part of the work that is done.
   std::function<void(double done)> progress{};
 };
@@ -54,7 +57,7 @@ struct CandidateReason {
   };
   std::string kind;  // "tokens", "3-grams", "embeddings"
   double score = 0;
-  /// The place of the right text among the candidates of the left one, from 1, and the reverse; 0: the cosine is 0.
+  /// The place of the right text among the candidates of the left one, from 1, and the reverse; 0: the cosine is 0, or keys do not agree.
   std::size_t left_rank = 0, right_rank = 0;
   std::vector<Shared> shared{};  // the largest parts first
 };
@@ -69,6 +72,7 @@ class CandidateSearch {
   /// The pairs (i, j) with a cosine above 0 in which j is one of the `top` best of i or i one of the `top` best of j; of equal cosines the
   /// earlier text is the better one. Sorted by i, then by descending score, then by j. The same for any number of threads.
   /// Memory: the vectors, and threads * texts * top candidates. Errors: `none` has more than 2^28 pairs.
+  /// With keys, blocks of texts with equal keys are compared: time falls with the size of the groups that agree, down to 256 texts.
   std::vector<Candidate> find() const;
 
   /// What find() makes of the pairs of all its lists: each once, with the score of the kind of vectors that finds it most similar, sorted.
@@ -77,6 +81,9 @@ class CandidateSearch {
 
   /// One reason for each kind of features. Errors: `none`; places outside the lists, or, within one list, the same text twice.
   std::vector<CandidateReason> explain(std::size_t left, std::size_t right) const;
+
+  /// The score that find() gives a pair.
+  float score(std::size_t left, std::size_t right) const;
 
   /// The number of all pairs.
   double pairs() const;
@@ -88,9 +95,11 @@ class CandidateSearch {
   std::size_t rights() const { return right_.size(); }
   bool one_list() const { return one_list_; }
   std::size_t top() const { return options_.top; }
+  const BlockingKeys& keys() const { return options_.keys; }
 
  private:
   CandidateSearch(std::span<const std::string> left, std::span<const std::string> right, bool one_list, BlockingOptions options);
+  std::vector<Candidate> all_pairs() const;
   std::vector<Candidate> find(const TextVectors& vectors, double first, double share) const;
 
   std::span<const std::string> left_, right_;
@@ -150,6 +159,7 @@ void set_ranks(CandidateReason& reason, std::size_t left, std::size_t right, std
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -198,6 +208,8 @@ LEXFORMER_INLINE CandidateSearch::CandidateSearch(std::span<const std::string> l
   if (options_.columns.columns.empty()) options_.columns.columns = {{left_, one_list_ ? std::span<const std::string>() : right_}};
   if (!options_.frames.empty() && options_.frames.size() != kinds_.size())
     fail("CandidateSearch", "there are ", options_.frames.size(), " frames for ", kinds_.size(), " kinds of vectors");
+  for (const KeyValues& key : options_.keys.keys)
+    if (key.size() != left.size() + (one_list ? 0 : right.size())) fail_usage("CandidateSearch", "a key has one value for each text");
   for (std::size_t k = 0; k < kinds_.size(); ++k)
     vectors_.emplace_back(options_.columns, kinds_[k], options_.frames.empty() ? nullptr : &options_.frames[k]);
   options_.columns = {};
@@ -220,14 +232,40 @@ LEXFORMER_INLINE double CandidateSearch::pairs() const {
   return one_list_ ? n * (n - 1) / 2 : n * static_cast<double>(right_.size());
 }
 
-LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find() const {
-  std::vector<Candidate> all;
-  if (options_.blocking == Blocking::none) {
-    if (pairs() > 0x1p28) fail_usage("blocking none", "there are ", pairs(), " pairs, more than 2^28; use ngrams");
-    for (std::uint32_t i = 0; i < left_.size(); ++i)
-      for (std::uint32_t j = one_list_ ? i + 1 : 0; j < right_.size(); ++j) all.push_back({i, j, 0});
-    return all;
+LEXFORMER_INLINE float CandidateSearch::score(std::size_t left, std::size_t right) const {
+  float best = 0;
+  for (const TextVectors& v : vectors_) {
+    const std::size_t row = right_row(right);
+    best = std::max(best, v.exact_cosine(v.cosine(left, row), left, row));
   }
+  return best;
+}
+
+LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::all_pairs() const {
+  constexpr std::size_t most = std::size_t{1} << 28;
+  const BlockingKeys& keys = options_.keys;
+  if (keys.keys.empty() && pairs() > static_cast<double>(most))
+    fail_usage("blocking none", "there are ", pairs(), " pairs, more than 2^28; use ngrams");
+  std::vector<std::uint32_t> rows(right_.size()), found;
+  std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(right_row(0)));
+  std::stable_sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) { return keys.compare(a, b) < 0; });
+  detail::AgreeingTexts agreeing(keys, rows);
+  std::vector<Candidate> all;
+  for (std::uint32_t i = 0; i < left_.size(); ++i) {
+    agreeing.find({&i, 1}, found);
+    const std::size_t before = all.size();
+    for (const std::uint32_t at : found)
+      if (const auto j = static_cast<std::uint32_t>(rows[at] - right_row(0)); (!one_list_ || i < j) && keys.agree(i, rows[at]))
+        all.push_back({i, j, 0});
+    if (all.size() > most) fail_usage("blocking none", "more than 2^28 pairs agree in their keys; use ngrams");
+    std::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(), [](const auto& a, const auto& b) { return a.right < b.right; });
+  }
+  return all;
+}
+
+LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find() const {
+  if (options_.blocking == Blocking::none) return all_pairs();
+  std::vector<Candidate> all;
   for (std::size_t k = 0; k < vectors_.size(); ++k) {
     const double share = 1 / static_cast<double>(vectors_.size());
     const auto found = find(vectors_[k], static_cast<double>(k) * share, share);
@@ -250,9 +288,10 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::scored(std::vector<Cand
 }
 
 LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find(const TextVectors& vectors, double first, double share) const {
-  const detail::EqualTexts left(vectors, left_.size(), 0);
+  const BlockingKeys& keys = options_.keys;
+  const detail::EqualTexts left(vectors, left_.size(), 0, keys);
   const std::optional<detail::EqualTexts> other =
-      one_list_ ? std::nullopt : std::make_optional<detail::EqualTexts>(vectors, right_.size(), left_.size());
+      one_list_ ? std::nullopt : std::make_optional<detail::EqualTexts>(vectors, right_.size(), left_.size(), keys);
   const detail::EqualTexts& right = one_list_ ? left : *other;
   // Of one list a group can be its own partner, and one of its texts has one partner less there.
   const std::size_t most_partners = options_.top + (one_list_ && right.size() < left_.size() ? 1 : 0);
@@ -271,7 +310,7 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find(const TextVectors&
     }
   };
   const auto best = detail::compare_groups(
-      vectors, left, right, one_list_, most_partners, options_.top,
+      vectors, keys, left, right, one_list_, most_partners, options_.top,
       [&](std::size_t j, std::span<const detail::BestPartners::Entry> partners) { put(right.of(j), partners, left, false); },
       [&](double done) {
         if (options_.progress) options_.progress(first + share * done);
@@ -290,8 +329,9 @@ LEXFORMER_INLINE std::vector<CandidateReason> CandidateSearch::explain(std::size
     const TextVectors& v = vectors_[k];
     const std::size_t row = right_row(right);
     CandidateReason reason{kinds_[k].n == 0 ? "tokens" : cat(kinds_[k].n, "-grams")};
-    detail::set_ranks(reason, left, right, left_.size(), right_.size(), one_list_,
-                      [&](std::size_t i, std::size_t j) { return v.cosine(i, right_row(j)); });  // find() ranks by the same cosines
+    detail::set_ranks(reason, left, right, left_.size(), right_.size(), one_list_, [&](std::size_t i, std::size_t j) {
+      return options_.keys.agree(i, right_row(j)) ? v.cosine(i, right_row(j)) : 0;  // find() ranks by the same cosines
+    });
     reason.score = static_cast<double>(v.exact_cosine(v.cosine(left, row), left, row));
     std::unordered_map<std::uint64_t, std::string, SeededHash> names;
     for (const auto& feature : kinds_[k].of(left_[left])) names.emplace(TextFeatures::key(feature), to_utf8(feature));

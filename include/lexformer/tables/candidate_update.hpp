@@ -24,11 +24,12 @@ struct StandingCandidate {
 };
 
 /// For each candidate: bit 2k is set if the right text is one of the best of the left one by vectors of kind k, bit 2k + 1 if the left one
-/// is one of the best of the right one. candidates: all that search.find() returned.
+/// is one of the best of the right one. candidates: all that search.find() returned, and any others.
 std::vector<std::uint8_t> candidate_sides(const CandidateSearch& search, std::span<const Candidate> candidates);
 
 /// The candidates that search.find() returns, from the candidates of an earlier search with the same options and vectors by the same
-/// frames. left_changed, right_changed: whether each text is new or has changed. Within one list `right_changed` is not read.
+/// frames. left_changed, right_changed: whether each text is new or has changed, or one of its keys has. Within one list `right_changed` is
+/// not read.
 ///
 /// The changed texts are compared with all texts of the other list. So are the texts that have lost one of their best partners, unless it
 /// is certain that no other takes its place: their list is full, and every new partner is better than the worst that stayed.
@@ -59,7 +60,8 @@ LEXFORMER_INLINE std::vector<std::uint8_t> candidate_sides(const CandidateSearch
     detail::BestPartners& rights = search.one_list() ? lefts : of_right;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const auto& c = candidates[i];
-      cosines[i] = search.vectors()[k].cosine(c.left, search.right_row(c.right));
+      const std::size_t right = search.right_row(c.right);
+      cosines[i] = search.keys().agree(c.left, right) ? search.vectors()[k].cosine(c.left, right) : 0;
       if (!(cosines[i] > 0)) continue;
       lefts.add(c.left, {cosines[i], c.right});
       rights.add(c.right, {cosines[i], c.left});
@@ -85,8 +87,8 @@ class UpdatedLists {
   UpdatedLists(const CandidateSearch& search, std::size_t kind, std::span<const std::uint8_t> left_changed,
                std::span<const std::uint8_t> right_changed)
       : search_(search), vectors_(search.vectors()[kind]), kind_(kind), top_(search.top()) {
-    sides_.emplace_back(vectors_, search.lefts(), 0, top_, left_changed);
-    if (!search.one_list()) sides_.emplace_back(vectors_, search.rights(), search.lefts(), top_, right_changed);
+    sides_.emplace_back(search, kind, search.lefts(), 0, left_changed);
+    if (!search.one_list()) sides_.emplace_back(search, kind, search.rights(), search.lefts(), right_changed);
   }
 
   std::vector<Candidate> update(std::span<const StandingCandidate> standing, const std::function<void(double)>& progress) {
@@ -121,15 +123,15 @@ class UpdatedLists {
     std::vector<std::size_t> had, lost;  // how many of its best partners an unchanged text had, and how many are gone
     EqualTexts groups;
 
-    Side(const TextVectors& vectors, std::size_t count, std::size_t first, std::size_t top, std::span<const std::uint8_t> which)
+    Side(const CandidateSearch& search, std::size_t kind, std::size_t count, std::size_t first, std::span<const std::uint8_t> which)
         : texts(count),
           first_row(first),
           changed(which),
-          best(count, top),
+          best(count, search.top()),
           least(count, 2.0f),
           had(count),
           lost(count),
-          groups(vectors, count, first) {
+          groups(search.vectors()[kind], count, first, search.keys()) {
       if (which.size() != count) fail("update_candidates", "there are ", count, " texts and ", which.size(), " marks of changes");
     }
   };
@@ -163,9 +165,9 @@ class UpdatedLists {
     if (texts.empty()) return;
     const bool one = search_.one_list();  // a text finds itself
     Side& from = other(side);
-    const EqualTexts asked(vectors_, texts, sides_[side].first_row);
+    const EqualTexts asked(vectors_, texts, sides_[side].first_row, search_.keys());
     const auto best = compare_groups(
-        vectors_, from.groups, asked, false, top_, top_ + (one ? 1 : 0),
+        vectors_, search_.keys(), from.groups, asked, false, top_, top_ + (one ? 1 : 0),
         [&](std::size_t group, std::span<const BestPartners::Entry> partners) {
           const auto found = best_texts(partners, from.groups, top_ + (one ? 1 : 0));
           for (const std::uint32_t text : asked.of(group)) {
@@ -185,7 +187,7 @@ class UpdatedLists {
   /// Whether no text that was not among the best partners before can be one now, except for those that the list has.
   bool is_complete(std::size_t side, std::uint32_t text) {
     const Side& own = sides_[side];
-    if (own.lost[text] == 0 || own.had[text] < top_) return true;  // with fewer, these were all that share a feature
+    if (own.lost[text] == 0 || own.had[text] < top_) return true;  // with fewer, these were all that agree and share a feature
     const auto list = own.best.of(text);
     return list.size() == top_ && std::all_of(list.begin(), list.end(), [&](const auto& entry) {
              return other(side).changed[entry.partner] == 0 || entry.score > own.least[text];

@@ -16,6 +16,7 @@
 #include "lexformer/tables/candidate_update.hpp"
 #include "lexformer/tables/column_weights.hpp"
 #include "lexformer/tables/decisions.hpp"
+#include "lexformer/tables/record_keys.hpp"
 #include "lexformer/tables/record_texts.hpp"
 #include "lexformer/tables/text_vectors.hpp"
 
@@ -31,13 +32,13 @@ struct SearchFrame {
 /// The columns with the weights of a frame.
 TextColumns weighed_columns(std::span<const SearchColumn> columns, const SearchFrame& frame);
 
-/// Hashes of 64 bits of a record: of its id, and of the compared columns as they were read.
-struct RecordKey {
+/// Hashes of 64 bits of a record: of its id, and of the compared columns and its keys as they were read.
+struct RecordHash {
   std::uint64_t id, content;
-  bool operator==(const RecordKey&) const = default;
+  bool operator==(const RecordHash&) const = default;
 };
-/// right: whether the table is the right one.
-std::vector<RecordKey> record_keys(const RecordTable& table, const RecordTextOptions& options, bool right);
+/// right: whether the table is the right one. Errors (file): as record_keys().
+std::vector<RecordHash> record_hashes(const RecordTable& table, const RecordTextOptions& options, const KeyOptions& keys, bool right);
 
 /// What has become of the records of a table.
 struct RecordChanges {
@@ -45,7 +46,7 @@ struct RecordChanges {
   std::vector<std::uint32_t> today;                                    // of each earlier record that is unchanged its place, else gone_text
   std::vector<std::uint8_t> kinds;                                     // of each record of today
 
-  RecordChanges(std::span<const RecordKey> earlier, std::span<const RecordKey> now);
+  RecordChanges(std::span<const RecordHash> earlier, std::span<const RecordHash> now);
   std::size_t count(Kind kind) const;
   std::size_t gone() const { return today.size() - count(unchanged) - count(changed); }
 };
@@ -54,10 +55,10 @@ struct MatchState {
   JsonValue about{};  // of the caller: what the run was made from
   SearchFrame frame{};
   Decisions decisions{};
-  std::vector<RecordKey> left{}, right{};  // of one table: left alone
-  std::vector<StandingCandidate> pairs{};  // by places in `left` and `right`
-  std::vector<double> scores{};            // the model's for each pair, NaN where it was not asked; empty without a model
-  std::size_t since = 0;                   // records that were new or changed since frame and decisions were chosen
+  std::vector<RecordHash> left{}, right{};  // of one table: left alone
+  std::vector<StandingCandidate> pairs{};   // by places in `left` and `right`
+  std::vector<double> scores{};             // the model's for each pair, NaN where it was not asked; empty without a model
+  std::size_t since = 0;                    // records that were new or changed since frame and decisions were chosen
 
   /// Writes a line with the version, a line of JSON with counts, weights and decisions, the arrays without gaps (keys and counts of each
   /// kind, left, right, places and sides of pairs, scores), and the CRC-32 of all of it.
@@ -72,8 +73,8 @@ struct MatchUpdate {
   RecordChanges left, right;               // of one table both are the same
   std::vector<StandingCandidate> pairs{};  // by the places of today
 
-  /// Errors (usage): one table where there were two, or the reverse.
-  MatchUpdate(MatchState earlier, const RecordPairs& records);
+  /// keys: of the earlier run and of this one. Errors (usage): one table where there were two, or the reverse.
+  MatchUpdate(MatchState earlier, const RecordPairs& records, const KeyOptions& keys);
   /// Whether a pair of unchanged records can be left. If not, all is as in a run without the earlier state.
   bool keeps_pairs() const;
   /// The number of new and changed records.
@@ -111,25 +112,27 @@ LEXFORMER_INLINE TextColumns weighed_columns(std::span<const SearchColumn> colum
   return weighed;
 }
 
-LEXFORMER_INLINE std::vector<RecordKey> record_keys(const RecordTable& table, const RecordTextOptions& options, bool right) {
+LEXFORMER_INLINE std::vector<RecordHash> record_hashes(const RecordTable& table, const RecordTextOptions& options, const KeyOptions& keys,
+                                                       bool right) {
   std::vector<std::size_t> places;
-  for (const RecordColumn& column : options.columns) {
-    const auto found = std::find(table.columns.begin(), table.columns.end(), right ? column.right : column.left);
-    if (found == table.columns.end()) fail_file(table.path, "there is no column ", in_quotes(right ? column.right : column.left));
-    places.push_back(static_cast<std::size_t>(found - table.columns.begin()));
-  }
-  std::vector<RecordKey> keys;
-  keys.reserve(table.records.size());
+  const auto put = [&](const std::vector<RecordColumn>& columns, const char* option) {
+    for (const RecordColumn& column : columns) places.push_back(detail::key_place(table, right ? column.right : column.left, option));
+  };
+  put(options.columns, "columns");
+  put(keys.same, "same");
+  put(keys.also, "also");
+  std::vector<RecordHash> hashes;
+  hashes.reserve(table.records.size());
   std::string content;
   for (const Record& record : table.records) {
     content.clear();
     for (const std::size_t place : places) content += cat(record.values[place].size(), ":", record.values[place]);
-    keys.push_back({detail::siphash13(record.id, 0, 0), detail::siphash13(content, 0, 0)});
+    hashes.push_back({detail::siphash13(record.id, 0, 0), detail::siphash13(content, 0, 0)});
   }
-  return keys;
+  return hashes;
 }
 
-LEXFORMER_INLINE RecordChanges::RecordChanges(std::span<const RecordKey> earlier, std::span<const RecordKey> now)
+LEXFORMER_INLINE RecordChanges::RecordChanges(std::span<const RecordHash> earlier, std::span<const RecordHash> now)
     : today(earlier.size(), gone_text), kinds(now.size(), added) {
   std::unordered_map<std::uint64_t, std::uint32_t, SeededHash> places;
   for (std::uint32_t i = 0; i < earlier.size(); ++i) places.emplace(earlier[i].id, i);
@@ -227,8 +230,8 @@ LEXFORMER_INLINE MatchState MatchState::load(const std::string& path) {
     auto counts = arrays.take<std::uint32_t>(features);
     state.frame.kinds.push_back({std::move(keys), std::move(counts), size(kind, "texts"), get_number(kind, "limit", 0, 1e300, path)});
   }
-  state.left = arrays.take<RecordKey>(size(header, "left"));
-  state.right = arrays.take<RecordKey>(size(header, "right"));
+  state.left = arrays.take<RecordHash>(size(header, "left"));
+  state.right = arrays.take<RecordHash>(size(header, "right"));
   const std::size_t pairs = size(header, "pairs"), rights = state.right.empty() ? state.left.size() : state.right.size();
   const auto places = arrays.take<std::uint32_t>(2 * pairs);
   const auto sides = arrays.take<std::uint8_t>(pairs);
@@ -240,10 +243,10 @@ LEXFORMER_INLINE MatchState MatchState::load(const std::string& path) {
   return state;
 }
 
-LEXFORMER_INLINE MatchUpdate::MatchUpdate(MatchState earlier, const RecordPairs& records)
+LEXFORMER_INLINE MatchUpdate::MatchUpdate(MatchState earlier, const RecordPairs& records, const KeyOptions& keys)
     : state(std::move(earlier)),
-      left(state.left, record_keys(records.left(), records.options(), false)),
-      right(records.one_table() ? left : RecordChanges(state.right, record_keys(records.right(), records.options(), true))),
+      left(state.left, record_hashes(records.left(), records.options(), keys, false)),
+      right(records.one_table() ? left : RecordChanges(state.right, record_hashes(records.right(), records.options(), keys, true))),
       one_table_(records.one_table()) {
   if (state.right.empty() != one_table_) fail_usage("update", "the earlier run had ", state.right.empty() ? "one table" : "two tables");
   for (const auto& pair : state.pairs) pairs.push_back({left.today[pair.left], right.today[pair.right], pair.sides});

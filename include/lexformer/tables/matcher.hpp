@@ -252,11 +252,14 @@ LEXFORMER_INLINE void MatchStream::find(const MatchHooks& hooks, bool shares_mat
     if (update == nullptr) frame_.weights.push_back(column.weight);
   frame_.measure = candidates.columns.measure;
   candidates.frames = frame_.kinds;
+  candidates.keys = record_keys(records_, candidates.key_columns);
+  for (const auto& text : candidates.keys.notes) tell(text);
   const RecordSearch search(texts.first, texts.second, one, std::move(candidates), hooks.searching);
   const CandidateSearch* const by_texts = search.texts();
-  auto found = update != nullptr && by_texts != nullptr
-                   ? update_candidates(*by_texts, update->pairs, update->left.kinds, update->right.kinds, hooks.searching)
-                   : search.find();
+  auto found =
+      update != nullptr && by_texts != nullptr
+          ? search.with_agreeing(update_candidates(*by_texts, update->pairs, update->left.kinds, update->right.kinds, hooks.searching))
+          : search.find();
   tell(cat(counted(found.size(), "candidate", "candidates"), " of ", counted(search.pairs(), "pair", "pairs")));
   if (options_.keep_state && by_texts != nullptr) {
     sides_ = candidate_sides(*by_texts, found);
@@ -348,8 +351,9 @@ LEXFORMER_INLINE MatchState MatchStream::state() const {
   MatchState state;
   state.frame = frame_;
   state.decisions = decisions_;
-  state.left = record_keys(records_.left(), records_.options(), false);
-  if (!records_.one_table()) state.right = record_keys(records_.right(), records_.options(), true);
+  const KeyOptions& keys = options_.candidates.key_columns;
+  state.left = record_hashes(records_.left(), records_.options(), keys, false);
+  if (!records_.one_table()) state.right = record_hashes(records_.right(), records_.options(), keys, true);
   for (std::size_t i = 0; i < evidence_.size(); ++i)
     state.pairs.push_back({evidence_.candidates[i].left, evidence_.candidates[i].right, sides_.empty() ? std::uint8_t{0} : sides_[i]});
   state.scores = model_scores_;

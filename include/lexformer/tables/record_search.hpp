@@ -14,6 +14,7 @@
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/tensor.hpp"
 #include "lexformer/tables/blocking.hpp"
+#include "lexformer/tables/record_keys.hpp"
 #include "lexformer/tables/record_texts.hpp"
 
 namespace lexformer {
@@ -37,11 +38,14 @@ struct CandidateOptions {
   TextColumns columns{};
   /// Of RecordSearch: what the vectors of each kind for ngrams and tokens are weighted by; empty: the texts themselves.
   std::vector<TextFrame> frames{};
+  /// Columns by which records must or may agree. RecordSearch reads what record_keys() makes of them.
+  KeyOptions key_columns{};
+  RecordKeys keys{};
   bool weighs_columns() const { return weigh_columns && source != CandidateSource::none && source != CandidateSource::embeddings; }
 
   /// Vectors of texts (texts, size), for embeddings. Called with 1024 texts or fewer at a time.
   std::function<Tensor<float>(std::span<const std::string> texts)> embed{};
-  /// vector_candidates(), if not the exact one. right: null for one table.
+  /// vector_candidates(), if not the exact one; not with keys that must agree. right: null for one table.
   std::function<std::vector<Candidate>(const Tensor<float>& left, const Tensor<float>* right, std::size_t top,
                                        const std::function<void(double done)>& progress)>
       nearest{};
@@ -55,12 +59,15 @@ class RecordSearch {
  public:
   /// Searches the texts of two tables, or of one: then `right` is not read. The texts must outlive the search. `progress` is called now and
   /// then with the part of the work that is done, by this constructor and by find(); what it throws ends the search.
-  /// Errors (usage): embeddings without an encoder; as CandidateSearch.
+  /// Errors (usage): embeddings without an encoder; `nearest` with keys that must agree; as CandidateSearch.
   RecordSearch(std::span<const std::string> left, std::span<const std::string> right, bool one_table, CandidateOptions options,
                std::function<void(double done)> progress = {});
 
-  /// The candidates, sorted as by CandidateSearch::find(). A pair of several sources has the largest of its scores.
-  std::vector<Candidate> find() const;
+  /// The candidates, sorted as by CandidateSearch::find(). A pair of several sources has the largest of its scores. A pair of `also` that
+  /// no source finds has the score of its texts, or, of embeddings alone, of its vectors.
+  std::vector<Candidate> find() const { return with_agreeing(find_by_content()); }
+  /// What find() makes of the pairs of all sources: the pairs of `also` beside them.
+  std::vector<Candidate> with_agreeing(std::vector<Candidate> found) const;
   /// One reason for each kind of vectors.
   std::vector<CandidateReason> explain(std::size_t left, std::size_t right) const;
   /// The number of all pairs.
@@ -70,6 +77,7 @@ class RecordSearch {
   bool has_embeddings() const { return left_vectors_.has_value(); }
 
  private:
+  std::vector<Candidate> find_by_content() const;
   std::function<void(double)> part(double begin, double share) const;
   Tensor<float> embed(std::span<const std::string> texts, const std::function<void(double done)>& progress) const;
   const Tensor<float>* right_vectors() const { return one_table_ ? nullptr : &*right_vectors_; }
@@ -112,12 +120,15 @@ LEXFORMER_INLINE RecordSearch::RecordSearch(std::span<const std::string> left, s
     : left_(left), right_(one_table ? left : right), one_table_(one_table), options_(std::move(options)), progress_(std::move(progress)) {
   const bool embeddings = options_.source == CandidateSource::embeddings;
   if (embeddings && !options_.embed) fail_usage("blocking", "embeddings needs an encoder");
+  if (options_.nearest && !options_.keys.same.keys.empty())
+    fail_usage("same", "the approximate search cannot keep to keys; use the exact one");
   if (!embeddings) {
     const BlockingOptions blocking{*find_name<Blocking>(name_of(options_.source)),
                                    options_.ngram,
                                    options_.top,
                                    std::exchange(options_.columns, {}),
                                    std::exchange(options_.frames, {}),
+                                   options_.keys.same,
                                    progress_};
     if (one_table)
       texts_.emplace(left, blocking);
@@ -148,21 +159,30 @@ LEXFORMER_INLINE std::function<void(double)> RecordSearch::part(double begin, do
   return [begin, share, progress = progress_](double done) { progress(begin + share * done); };
 }
 
-LEXFORMER_INLINE std::vector<Candidate> RecordSearch::find() const {
+LEXFORMER_INLINE std::vector<Candidate> RecordSearch::with_agreeing(std::vector<Candidate> found) const {
+  const auto& also = options_.keys.also;
+  if (also.empty()) return found;
+  if (!texts_) return merge_candidates(found, score_vectors(*left_vectors_, right_vectors(), also));
+  std::vector<Candidate> agreeing;
+  for (const auto& [left, right] : also) agreeing.push_back({left, right, texts_->score(left, right)});
+  return merge_candidates(found, agreeing);
+}
+
+LEXFORMER_INLINE std::vector<Candidate> RecordSearch::find_by_content() const {
   std::vector<Candidate> found;
   if (texts_) found = texts_->find();
   if (!left_vectors_) return found;
   const auto progress = part(0.9, 0.1);
   const auto near = options_.nearest ? options_.nearest(*left_vectors_, right_vectors(), options_.top, progress)
-                    : one_table_     ? vector_candidates(*left_vectors_, options_.top, progress)
-                                     : vector_candidates(*left_vectors_, *right_vectors_, options_.top, progress);
+                    : one_table_     ? vector_candidates(*left_vectors_, options_.top, progress, options_.keys.same)
+                                     : vector_candidates(*left_vectors_, *right_vectors_, options_.top, progress, options_.keys.same);
   return texts_ ? merge_candidates(found, near) : near;
 }
 
 LEXFORMER_INLINE std::vector<CandidateReason> RecordSearch::explain(std::size_t left, std::size_t right) const {
   std::vector<CandidateReason> reasons;
   if (texts_) reasons = texts_->explain(left, right);
-  if (left_vectors_) reasons.push_back(explain_vectors(*left_vectors_, right_vectors(), left, right, "embeddings"));
+  if (left_vectors_) reasons.push_back(explain_vectors(*left_vectors_, right_vectors(), left, right, "embeddings", options_.keys.same));
   return reasons;
 }
 

@@ -51,8 +51,8 @@ std::optional<RecordTextOptions> kept_record_texts(const std::map<std::string, s
 /// Lets a model keep how these texts were made; null: it is trained on pairs of texts.
 void keep_record_texts(const IdTexts* records, std::map<std::string, std::string>& metadata);
 
-/// Parses "name" or "left=right". Names in double quotes may hold an equals sign (unquoted_name()).
-RecordColumn parse_record_column(std::string_view given);
+/// Parses "name" or "left=right". Names in double quotes may hold an equals sign (unquoted_name()). option: begins messages.
+RecordColumn parse_record_column(std::string_view given, const std::string& option = "columns");
 
 /// A word that is a number, possibly after a currency sign or a bracket and before punctuation, without separators of thousands, trailing
 /// zeros of its fraction and exponent: 1,299.00 -> 1299, $5.50, -> $5.5,, 1.799E2 -> 179.9. An exponent has a sign + or a point before it,
@@ -117,13 +117,13 @@ class RecordPairs final : public IdTexts {
 
 namespace lexformer {
 
-LEXFORMER_INLINE RecordColumn parse_record_column(std::string_view given) {
+LEXFORMER_INLINE RecordColumn parse_record_column(std::string_view given, const std::string& option) {
   bool quoted = false;
   std::size_t equals = 0;
   for (; equals < given.size() && (quoted || given[equals] != '='); ++equals) quoted ^= given[equals] == '"';
   const std::string_view right = equals == given.size() ? given : given.substr(equals + 1);
   const RecordColumn column{unquoted_name(given.substr(0, equals)), unquoted_name(right)};
-  if (column.left.empty() || column.right.empty()) fail_usage("columns", in_quotes(given), " names no column; expected NAME or LEFT=RIGHT");
+  if (column.left.empty() || column.right.empty()) fail_usage(option, in_quotes(given), " names no column; expected NAME or LEFT=RIGHT");
   return column;
 }
 
