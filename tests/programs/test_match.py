@@ -254,6 +254,46 @@ class Match(Refusals, unittest.TestCase):
         self.assertIn("b3 is number 1 for a3, a3 is number 1 for b3: a candidate within 10", said)
         self.assertIn("tokens: cosine 0.", said)
 
+    def test_keys(self):
+        """--same leaves out pairs whose columns differ, --also adds those whose columns agree."""
+        rng, items = random.Random(3), products(40, 5)
+        brand = lambda name: name.split()[0]
+        left = [(i, name, brand(name) if i % 8 else "", f"{4000 + i}") for i, (name, _, _) in enumerate(items)]
+        right = [(i, typo(name, rng), brand(name).upper() + ".", f"0{4000 + i}.0" if i % 2 else "n/a") for i, (name, _, _) in enumerate(items)]
+        write(self.folder / "key-a.csv", ("id", "name", "brand", "ean"), left)
+        write(self.folder / "key-b.csv", ("id", "name", "maker", "code"), right)
+        write(self.folder / "key.csv", ("ltable_id", "rtable_id", "label"), [(i, i, 1) for i in range(40)])
+        tables, out = (self.folder / "key-a.csv", self.folder / "key-b.csv", "--columns", "name"), self.folder / "key-out.csv"
+
+        def candidates(*options):
+            done = self.ok("candidates", *tables, "--top", 3, "--out", out, "--matches", self.folder / "key.csv", *options)
+            return {(int(r["left_id"]), int(r["right_id"])): float(r["score"]) for r in self.rows(out)}, done
+
+        brands = {i: (row[2], right[i][2].rstrip(".").lower()) for i, row in enumerate(left)}
+        plain, _ = candidates()
+        same, done = candidates("--same", "brand=maker")
+        self.assertIn("same brand: 35 of 40 left and 40 of 40 right records have a value", done.stderr)
+        self.assertIn("40 of 40 matches among them, recall 100.00 %", done.stdout)
+        self.assertTrue(all(brands[a][0] in ("", brands[b][1]) for a, b in same))
+        self.assertTrue(any(brands[a][0] not in ("", brands[b][1]) for a, b in plain))
+        self.assertTrue(all(score == plain.get(pair, score) for pair, score in same.items()))
+        known, done = candidates("--same", "brand=maker", "--missing-key", "none")
+        self.assertEqual({a for a, _ in known}, {i for i in range(40) if i % 8})
+        self.assertIn("35 of 40 matches among them", done.stdout)
+        both, done = candidates("--same", "brand=maker", "--missing-key", "none", "--also", "ean=code")
+        self.assertLessEqual(known.keys() | {(i, i) for i in range(1, 40, 2)}, both.keys())
+        self.assertIn("also ean: 40 of 40 left and 40 of 40 right records have a value; 20 values are in both tables", done.stderr)
+        other = next(i for i in range(0, 40, 2) if brands[i][1] != brands[1][1])
+        said = self.ok("candidates", *tables, "--same", "brand=maker", "--also", "ean=code", "--explain", 1, other).stdout
+        self.assertIn("differ: no candidate by its texts\nalso ean: '4001' and 'n/a': do not agree\n", said)
+        self.assertIn("no candidate within 10", said)
+        done = self.ok("match", *tables, "--same", "brand=maker", "--candidates", 3, "--out", self.folder / "key-m.csv")
+        self.assertIn("same brand: 35 of 40", done.stderr)
+        self.assertEqual({(int(r["left_id"]), int(r["right_id"])) for r in self.rows(self.folder / "key-m.csv")}, same.keys())
+        for wrong, part in ((("--missing-key", "none"), "--missing-key: needs --same"), (("--same", "brand="), "--same: 'brand=' names no column"), (("--also", "name,name"), "--also: 'name=name' is named twice")):
+            self.refused(2, program("candidates", *tables, "--out", out, *wrong), part)
+        self.refused(3, program("candidates", *tables, "--out", out, "--same", "brand"), "key-b.csv: there is no column 'brand' among", "--same names others")
+
     def test_weights_of_columns(self):
         """Long texts that each table writes anew do not drown the names, unless the columns are named."""
         rng, items = random.Random(4), products(80, 9)

@@ -10,8 +10,8 @@
 
 namespace lexformer {
 
-/// The values of a key as numbers: equal values have equal numbers, 0 is a missing value. Values of right texts follow those of left texts;
-/// within one list there are left ones alone.
+/// The values of a key as numbers: equal values have equal numbers, 0 is a missing value. The values of left texts come first, then the
+/// values of right texts; within one list there are left ones alone.
 using KeyValues = std::vector<std::uint32_t>;
 
 /// Keys that must all agree.

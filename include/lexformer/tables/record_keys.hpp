@@ -24,7 +24,7 @@ inline constexpr Named<MissingKey> names_of<MissingKey>[] = {{"any", MissingKey:
 
 struct KeyOptions {
   std::vector<RecordColumn> same{};  // a pair is a candidate only if all of these agree
-  std::vector<RecordColumn> also{};  // a pair is a candidate, too, if one of these agrees, also if `same` does not; missing values do not
+  std::vector<RecordColumn> also{};  // a pair is also a candidate if one of these agrees, whatever `same` says; missing values never agree
   MissingKey missing = MissingKey::any;
 };
 
@@ -116,7 +116,7 @@ LEXFORMER_INLINE KeyColumn key_column(const RecordPairs& records, const RecordCo
   return key;
 }
 
-/// The places of the records of one table that have each value; those of value v are from starts[v] to starts[v + 1].
+/// The places of the records of one table that have each value: value v from starts[v] to starts[v + 1].
 struct ValuePlaces {
   std::vector<std::uint32_t> starts, places;
   ValuePlaces(std::span<const std::uint32_t> values, std::size_t numbers) : starts(numbers + 2, 0), places(values.size()) {
