@@ -49,7 +49,7 @@ class Update(Refusals, unittest.TestCase):
 
     def put(self, name, rows):
         path = self.place / name
-        write(path, ("id", "title", "notes"), rows)
+        write(path, ("id", "title", "notes", "shop")[: len(rows[0])], rows)
         return path
 
     def match(self, tables, out, *more):
@@ -110,6 +110,36 @@ class Update(Refusals, unittest.TestCase):
                 self.assertIn("all was matched anew", said)
                 full, _ = self.match(place("z", *renamed), "full.csv", *options)
                 self.assertEqual(update.read_bytes(), full.read_bytes())
+
+    def test_keys(self):
+        """An update keeps to keys as a search for everything does. A record whose key alone has changed is a changed one."""
+        for missing in ("any", "none"):
+            with self.subTest(missing=missing):
+                before = left, right = self.tables(60)
+                shop = lambda number: "" if number % 7 == 0 else "ABC"[number % 3]
+                keyed = lambda rows, moved: [(*row, shop(sum(map(ord, row[0])) + (row in moved))) for row in rows]
+                place = lambda name, l, r, moved=(): [self.put(name + "a.csv", keyed(l, moved)), self.put(name + "b.csv", keyed(r, moved))]
+                keys = ("--same", "shop", "--also", "notes", "--missing-key", missing)
+                options = ("--columns", "title", *keys)
+                first, said = self.match(place("0", left, right), "0.csv", *options, "--updatable")
+                self.assertIn("also notes: 60 of 60", said)
+                same, _ = self.match(place("0", left, right), "same.csv", *options, "--update", first)
+                self.assertEqual(same.read_bytes(), first.read_bytes())
+                left, right = self.edited(left, 1, 2), self.edited(right, 1, 2)
+                moved = [next(row for row in rows[5:] if row in old) for rows, old in zip((left, right), before)]
+                now, said = self.match(place("1", left, right, moved), "1.csv", *options, "--update", first)
+                self.assertIn("left records: 2 new, 3 changed, 2 gone; right records: 2 new, 3 changed, 2 gone", said)
+                strange = lambda rows: rows[:2] + [self.record(f"{rows[0][0][0]}s{i}") for i in range(3)]
+                bare, _ = self.match(place("bare", strange(left), strange(right)), "bare.csv", *options, "--update", first)
+                whole, _ = self.match(place("1", left, right, moved), "whole.csv", *options, "--update", bare)
+                self.assertEqual(whole.read_bytes(), now.read_bytes())
+                others, _ = self.match(place("2", left, right), "others.csv", *options, "--update", first)
+                self.assertNotEqual(others.read_bytes(), now.read_bytes())
+                out = self.place / "refused.csv"
+                for fewer, option in ((keys[2:4], "--same"), (keys[:2], "--missing-key" if missing == "none" else "--also"), (keys[:2] + keys[4:], "--also")):
+                    done = program("match", *place("2", left, right), "--out", out, "--columns", "title", *fewer, "--update", first)
+                    self.refused(2, done, f"0.csv was made with another {option}; run match without --update")
+                self.assertFalse(out.exists())
 
     def test_resumed(self):
         """An update that is killed goes on to the same bytes; a finished one does nothing."""

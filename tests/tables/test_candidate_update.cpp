@@ -29,23 +29,34 @@ std::string random_text(RandomStream& random) {
   return text;
 }
 
-/// A list after changes: `earlier` has the place that each text had, or gone_text for a new or a changed one.
+/// A value of a key; 0: it is missing.
+std::uint32_t random_key(RandomStream& random) { return static_cast<std::uint32_t>(random.below(5)); }
+
+/// A list after changes: `earlier` has the place that each text had, or gone_text for a new one, or a changed one or key.
 struct Changed {
   TextList texts;
+  KeyValues keys;
   std::vector<std::uint32_t> earlier;
 
-  Changed(const TextList& before, std::size_t changes, RandomStream& random) : texts(before) {
+  Changed(const TextList& before, const KeyValues& keys_before, std::size_t changes, RandomStream& random)
+      : texts(before), keys(keys_before) {
     for (std::uint32_t i = 0; i < texts.size(); ++i) earlier.push_back(i);
     for (std::size_t k = 0; k < changes; ++k) {
       const auto at = static_cast<std::ptrdiff_t>(random.below(static_cast<std::uint32_t>(texts.size())));
-      switch (random.below(3)) {
+      switch (random.below(4)) {
         case 0:
           texts.erase(texts.begin() + at);
+          keys.erase(keys.begin() + at);
           earlier.erase(earlier.begin() + at);
           break;
         case 1:
           texts.insert(texts.begin() + at, random_text(random));
+          keys.insert(keys.begin() + at, random_key(random));
           earlier.insert(earlier.begin() + at, gone_text);
+          break;
+        case 2:
+          keys[static_cast<std::size_t>(at)] = random_key(random);
+          earlier[static_cast<std::size_t>(at)] = gone_text;
           break;
         default:
           texts[static_cast<std::size_t>(at)] += random.below(2) == 0 ? " new" : random_text(random);
@@ -64,8 +75,53 @@ struct Changed {
   }
 };
 
-CandidateSearch search(const TextList& left, const TextList& right, bool one, const BlockingOptions& options) {
-  return one ? CandidateSearch(left, options) : CandidateSearch(left, right, options);
+/// keyed: with the keys. first: the number of the first value.
+CandidateSearch search(const Changed& left, const Changed& right, bool one, BlockingOptions options, bool keyed, std::uint32_t first) {
+  KeyValues keys = left.keys;
+  if (!one) keys.insert(keys.end(), right.keys.begin(), right.keys.end());
+  for (auto& key : keys) key = key == 0 ? 0 : 1 + (key + first) % 5;
+  if (keyed) options.keys.keys = {keys};
+  return one ? CandidateSearch(left.texts, options) : CandidateSearch(left.texts, right.texts, options);
+}
+
+std::vector<Candidate> all_pairs(const Changed& left, const Changed& right, bool one) {
+  std::vector<Candidate> all;
+  for (std::uint32_t i = 0; i < left.texts.size(); ++i)
+    for (std::uint32_t j = one ? i + 1 : 0; j < (one ? left : right).texts.size(); ++j) all.push_back({i, j, 0});
+  return all;
+}
+
+/// Changes two lists night after night. Returns the number of candidates of all nights.
+std::size_t check_nights(RandomStream& random, bool one, BlockingOptions options, bool keyed) {
+  Changed left({}, {}, 0, random), right = left;
+  for (auto* side : {&left, &right})
+    for (int i = 0; i < (side == &left ? 60 : 90); ++i) {
+      side->texts.push_back(random_text(random));
+      side->keys.push_back(random_key(random));
+    }
+  const auto earlier = search(left, right, one, options, keyed, 0);
+  const auto first = earlier.find();
+  auto standing = first;
+  for (const auto& vectors : earlier.vectors()) options.frames.push_back(vectors.frame());
+  auto sides = candidate_sides(earlier, standing);
+  std::size_t pairs = 0;
+  for (const std::uint32_t changes : {0u, 1u, 6u, 40u}) {
+    const Changed a(left.texts, left.keys, changes, random), b(right.texts, right.keys, changes, random);
+    std::vector<StandingCandidate> kept;
+    for (std::size_t i = 0; i < standing.size(); ++i)
+      kept.push_back({a.today(standing[i].left), one ? a.today(standing[i].right) : b.today(standing[i].right), sides[i]});
+    const auto today = search(a, b, one, options, keyed, changes);
+    const auto expected = today.find();
+    const auto found = update_candidates(today, kept, a.changed(), b.changed());
+    CHECK(found == expected);
+    if (changes == 0) CHECK(found == first);
+    pairs += found.size();
+    left = a;
+    right = b;
+    standing = merge_candidates(found, all_pairs(left, right, one));  // also those that are no candidates by their texts
+    sides = candidate_sides(today, standing);
+  }
+  return pairs;
 }
 
 }  // namespace
@@ -76,29 +132,12 @@ TEST_CASE("update_candidates: as a search for everything by the same frames, nig
   for (const bool one : {false, true})
     for (const Blocking blocking : {Blocking::ngrams, Blocking::tokens, Blocking::all, Blocking::none})
       for (const std::size_t top : {1u, 4u, 200u}) {
-        TextList left, right;
-        for (int i = 0; i < 60; ++i) left.push_back(random_text(random));
-        for (int i = 0; i < 90; ++i) right.push_back(random_text(random));
-        BlockingOptions options{.blocking = blocking, .top = top};
-        auto earlier = search(left, right, one, options);
-        auto standing = earlier.find();
-        for (const auto& vectors : earlier.vectors()) options.frames.push_back(vectors.frame());
-        auto sides = candidate_sides(earlier, standing);
-        for (const std::size_t changes : {0u, 1u, 6u, 40u}) {
-          const Changed a(left, changes, random), b(right, changes, random);
-          std::vector<StandingCandidate> kept;
-          for (std::size_t i = 0; i < standing.size(); ++i)
-            kept.push_back({a.today(standing[i].left), one ? a.today(standing[i].right) : b.today(standing[i].right), sides[i]});
-          const auto today = search(a.texts, b.texts, one, options);
-          const auto expected = today.find();
-          const auto found = update_candidates(today, kept, a.changed(), b.changed());
-          CHECK(found == expected);
-          if (changes == 0) CHECK(found == standing);
-          pairs += found.size();
-          left = a.texts;
-          right = b.texts;
-          standing = found;
-          sides = candidate_sides(today, standing);
+        const BlockingOptions options{.blocking = blocking, .top = top};
+        pairs += check_nights(random, one, options, false);
+        BlockingOptions keyed = options;
+        for (const bool missing_agrees : {true, false}) {
+          keyed.keys.missing_agrees = missing_agrees;
+          pairs += check_nights(random, one, keyed, true);
         }
       }
   CHECK(pairs > 10000);

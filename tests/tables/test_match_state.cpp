@@ -194,12 +194,12 @@ TEST_CASE("MatchState: saved and loaded it is the same; other files are refused"
       ErrorKind::usage, [&] { MatchUpdate(state, one, {}); }, "update: the earlier run had two tables");
 }
 
-TEST_CASE("RecordChanges: by id and content; the compared columns count") {
+TEST_CASE("RecordChanges: by id and content; the compared columns and the keys count") {
   Rows before = rows("l", 0, 4), now = {before[2], before[0], {"l1", "other", "1"}, {"l9", "new", "9"}};
   now[0][1] += "";
   const RecordTextOptions names{.columns = {{"name", "name"}}}, both{.columns = {{"name", "name"}, {"number", "number"}}};
-  const auto changes = [&](const RecordTextOptions& o) {
-    return RecordChanges(record_hashes(table("a", before), o, {}, false), record_hashes(table("a", now), o, {}, false));
+  const auto changes = [&](const RecordTextOptions& o, const KeyOptions& keys = {}) {
+    return RecordChanges(record_hashes(table("a", before), o, keys, false), record_hashes(table("a", now), o, keys, false));
   };
   CHECK(changes(both).today == std::vector<std::uint32_t>{1, gone_text, 0, gone_text});
   CHECK(changes(both).kinds == std::vector<std::uint8_t>{0, 0, 1, 2});
@@ -207,4 +207,6 @@ TEST_CASE("RecordChanges: by id and content; the compared columns count") {
   now[1][2] = "77";  // not a compared column
   CHECK(changes(names).count(RecordChanges::unchanged) == 2);
   CHECK(changes(both).count(RecordChanges::unchanged) == 1);
+  CHECK(changes(names, {.same = both.columns}).count(RecordChanges::unchanged) == 1);
+  CHECK(changes(names, {.also = both.columns}).count(RecordChanges::unchanged) == 1);
 }
