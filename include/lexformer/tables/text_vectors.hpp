@@ -195,6 +195,9 @@ inline std::vector<FeatureCount> count_features(const TextColumns& all, std::siz
                  [&](std::u32string_view feature) { keys.push_back(TextFeatures::key(feature)); });
     std::sort(keys.begin(), keys.end());
     const std::size_t begin = counts.size();
+    std::size_t distinct = keys.empty() ? 0 : 1;
+    for (std::size_t i = 1; i < keys.size(); ++i) distinct += keys[i] != keys[i - 1] ? 1u : 0u;
+    counts.reserve(begin + distinct);  // all texts together are the largest block of memory of a search
     for (const std::uint64_t key : keys) {
       if (counts.size() == begin || counts.back().key != key) counts.push_back({key, 0, c});
       ++counts.back().count;
