@@ -42,6 +42,11 @@ std::string key_value(std::string_view value);
 /// A value of `also` that more than this many records of a table have adds no pairs: it tells no record from another.
 inline constexpr std::size_t most_agreeing = 100;
 
+namespace detail {
+/// The place of a column. option: begins messages. Errors (file): as record_keys().
+std::size_t key_place(const RecordTable& table, const std::string& name, const std::string& option);
+}  // namespace detail
+
 /// Reads the keys. Errors (usage): a column is named twice; LEFT=RIGHT within one table. Errors (file): there is no such column, or it is
 /// nested.
 RecordKeys record_keys(const RecordPairs& records, const KeyOptions& options);
@@ -79,7 +84,6 @@ LEXFORMER_INLINE std::string key_value(std::string_view value) {
 
 namespace detail {
 
-/// The place of a column. option: begins messages.
 LEXFORMER_INLINE std::size_t key_place(const RecordTable& table, const std::string& name, const std::string& option) {
   const auto at = static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), name) - table.columns.begin());
   if (at == table.columns.size())
