@@ -5,7 +5,7 @@
 # usage: tools/fuzz.sh [SECONDS | --runs N] [HARNESS...]
 #   SECONDS    for each harness, default 30
 #   --runs N   number of inputs for each harness; 0 replays only the seed corpus
-#   HARNESS    reader, tokenizer, table, json, conllu, vectors, fasttext, tagged; default all
+#   HARNESS    reader, tokenizer, table, json, conllu, vectors, fasttext, tagged, normalizer; default all
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,7 +19,7 @@ elif [[ ${1:-} =~ ^[0-9]+$ ]]; then
 fi
 harnesses=("$@")
 if [ ${#harnesses[@]} -eq 0 ]; then
-  harnesses=(reader tokenizer table json conllu vectors fasttext tagged)
+  harnesses=(reader tokenizer table json conllu vectors fasttext tagged normalizer)
 fi
 
 tools/install_packages.sh clang libclang-rt-dev cmake ninja-build pkg-config libeigen3-dev nlohmann-json3-dev
