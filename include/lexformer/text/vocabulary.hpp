@@ -21,6 +21,13 @@
 
 namespace lexformer {
 
+/// A token of a text and the characters of the original text that it stands for (code points, end excluded).
+struct Token {
+  std::int32_t id;
+  std::uint32_t begin, end;
+  bool operator==(const Token&) const = default;
+};
+
 /// The tokens of a model; a token's id is its index. Lookup by text uses an open-addressing hash table whose hash key is drawn anew in
 /// each process, so that no file can contain tokens chosen to collide.
 class Vocabulary {
