@@ -6,7 +6,7 @@
 #include <set>
 
 #include "lexformer/text/lexical.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/tokenizer.hpp"
 
 using namespace lexformer;
 

@@ -4,9 +4,11 @@
 #include "fuzz/fuzz.hpp"
 #include "lexformer/io/added_tokens.hpp"
 #include "lexformer/io/folder_keys.hpp"
+#include "lexformer/io/token_pipeline_file.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
 #include "lexformer/models/transformer_config.hpp"
+#include "lexformer/text/tokenizer.hpp"
 #include "lexformer/train/state.hpp"
 
 using namespace lexformer;
@@ -39,11 +41,25 @@ void check_tokenizer(std::string_view text) {
   Tokenizer(file.vocabulary, file.options).encode("a caf\xC3\xA9 [MASK]", 8);
 }
 
+void check_pipeline(std::string_view text) {
+  const Json root = parse_json(text, "input");
+  TokenPipelineFile file = parse_token_pipeline(root, std::string(text), "input");
+  TokenizerOptions options;
+  options.pipeline = file.pipeline;
+  const Tokenizer tokenizer(std::move(file.vocabulary), options);
+  const std::string sample = "So\xCC\x88ny  <mask> \xEF\xBC\xA1\xE3\x8E\x8F\xED\x95\x9C-55\xF0\x9F\x91\x8D\n caf\xC3\xA9's";
+  const Encoding e = tokenizer.encode_pair(sample, "a", 100);
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    fuzz::require(e.offsets[i].first <= e.offsets[i].second && e.offsets[i].second <= sample.size(), "a token is outside of its text");
+    fuzz::require(e.ids[i] >= 0 && static_cast<std::size_t>(e.ids[i]) < tokenizer.vocabulary().size(), "an id is not in the vocabulary");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input in(data, size);
-  const auto kind = in.below(7);
+  const auto kind = in.below(8);
   const std::string_view text = in.rest;
   fuzz::accepts([&] {
     if (kind == 0) check_json(text);
@@ -62,6 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const Json written = tokenizer_json(options);
       fuzz::require(tokenizer_json(parse_tokenizer_json(written, "again")) == written, "settings are not the same after writing");
     }
+    if (kind == 7) check_pipeline(text);
   });
   return 0;
 }

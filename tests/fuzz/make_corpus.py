@@ -4,6 +4,7 @@
 Former findings are stored in the same folders as tests/fuzz/corpus/*/finding-*; this script does not change them.
 usage: tests/fuzz/make_corpus.py [FOLDER]
 """
+import base64
 import json
 import struct
 import sys
@@ -163,6 +164,33 @@ def table_seeds():
     seed("labels", tsv, 2, 0, 0, b"a\tb\tnan\na\tb\t1e999\na\tb\t0x1p3\na\tb\t-1\n")
 
 
+def pipeline_seeds(seed):
+    letters = {c: i for i, c in enumerate(["<s>", "</s>", "a", "c", "f", "n", "o", "s", "y", "\u0120", "\u00c3", "\u00a9", "5", "55", "\u0120s", "on"])}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+    bpe = {"added_tokens": [{"id": 16, "content": "<mask>", "lstrip": True}], "normalizer": {"type": "NFC"}, "pre_tokenizer": byte_level,
+           "post_processor": {"type": "RobertaProcessing", "sep": ["</s>", 1], "cls": ["<s>", 0], "trim_offsets": True, "add_prefix_space": True},
+           "model": {"type": "BPE", "unk_token": None, "vocab": letters, "merges": ["5 5", ["\u0120", "s"], "o n"]}}
+    seed("pipeline_bpe", 7, bpe)
+    seed("pipeline_merge", 7, dict(bpe, model=dict(bpe["model"], merges=["5 5", "a y"])))
+    # SentencePiece's table: the double array (12 bytes), two units with the key "A", its value, and the replacement "a".
+    units = [0x400, 0x41 | 0x100 | 0x400, 1 << 31]
+    blob = struct.pack("<I%dI" % len(units), 4 * len(units), *units) + b"a\0"
+    pieces = [["<s>", 0], ["</s>", 0], ["<unk>", 0], ["\u2581", -1.5], ["a", -2], ["\u2581s", -3], ["on", -2.5], ["55", -4], ["<0x0A>", -9]]
+    unigram = {"added_tokens": [{"id": 9, "content": "<mask>", "normalized": True}],
+               "normalizer": {"type": "Sequence", "normalizers": [
+                   {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(blob).decode()}, {"type": "NFKD"}, {"type": "StripAccents"},
+                   {"type": "Lowercase"}, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}, {"type": "Strip", "strip_left": True, "strip_right": True},
+                   {"type": "Prepend", "prepend": "x"}]},
+               "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
+                                                                       {"type": "Punctuation", "behavior": "Isolated"}, {"type": "Digits", "individual_digits": True}]},
+               "post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+                                  "pair": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+                                  "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}}},
+               "model": {"type": "Unigram", "unk_id": 2, "vocab": pieces, "byte_fallback": True}}
+    seed("pipeline_unigram", 7, unigram)
+    seed("pipeline_scores", 7, dict(unigram, model=dict(unigram["model"], vocab=pieces[:3])))
+
+
 def json_seeds(config, tokenizer):
     def seed(name, kind, value):
         write("json", name, bytes([kind]) + (value if isinstance(value, bytes) else json.dumps(value).encode()))
@@ -204,6 +232,7 @@ def json_seeds(config, tokenizer):
     seed("tokenizer_file_far_id", 4, dict(whole, model=dict(whole["model"], vocab={"[UNK]": 4194304})))
     seed("tokenizer_file_added", 4, dict(whole, added_tokens=[{"id": 8, "content": "<new>\n"}]))
     seed("tokenizer_file_bpe", 4, dict(whole, model={"type": "BPE", "vocab": {}, "merges": []}))
+    pipeline_seeds(seed)
     seed("tokenizer_config", 5, {"tokenizer_class": "BertTokenizer", "do_lower_case": False, "strip_accents": True,
                                  "unk_token": {"content": "[UNK]", "__type": "AddedToken"}, "cls_token": "[CLS]"})
     seed("tokenizer_config_class", 5, {"tokenizer_class": "T5\u0000Tokenizer"})
@@ -306,6 +335,33 @@ def tagged_seeds():
     seed("control", b"\0\tO\n\xe2\x80\xa8\tB-\x0b\n\xc2\xa0\tO\n")
 
 
+def normalizer_seeds():
+    def seed(name, text, trie=(), replacements=b"", kind=0, table=None):
+        trie = list(trie) + [0] * (-len(trie) % 256)
+        table = struct.pack(f"<{len(trie) + 1}I", 4 * len(trie), *trie) + replacements if table is None else table
+        write("normalizer", name, bytes([kind]) + text.encode() + b"\0" + table)
+
+    def unit(place, label, node, ends_key=0):
+        return label | ends_key << 8 | (place ^ node) << 10
+
+    one_key = [unit(0, 0, 256)] + [0] * 511
+    one_key[256 ^ ord("a")] = unit(256 ^ ord("a"), ord("a"), 1, 1)
+    one_key[1] = 1 << 31
+    text = "xa\u0301 \u00e9e\u0301\u0327\ufb01\u1100\u1161\u11a8\u263a\u200d\u263a\r\n\U0001f1e9\U0001f1ea"
+    for kind, name in enumerate(["nfc", "nfd", "nfkc", "nfkd", "replace", "bert"]):
+        seed(name, text, one_key, b"bc\0", kind)
+    seed("removed", "aa\u00e9aa", one_key, b"\0")
+    seed("no_end", "a", one_key, b"bc")
+    seed("not_utf8", "a", one_key, b"\xff\0")
+    seed("attack_value", "a", one_key[:1] + [(1 << 31) + 5] + one_key[2:], b"b\0")
+    seed("attack_root", "a", [1 << 31])
+    seed("attack_node", "a", [unit(0, 0, 256)] + [0] * 255)
+    seed("attack_circle", "aaaa", [unit(0, 0, 256)] + [unit(place, place % 256, 256) for place in range(1, 512)])
+    seed("attack_far", "a", [1 << 9 | 0x3FFFFF << 10])
+    seed("attack_size", "a", table=struct.pack("<I", 2**32 - 4))
+    seed("cut_off", "a", table=b"\4\0")
+
+
 config, tokenizer = reader_seeds()
 tokenizer_seeds()
 table_seeds()
@@ -313,6 +369,7 @@ conllu_seeds()
 vectors_seeds()
 fasttext_seeds()
 tagged_seeds()
+normalizer_seeds()
 json_seeds(config, tokenizer)
 files = [path for path in FOLDER.rglob("*") if path.is_file()]
 print(f"{len(files)} files, {sum(path.stat().st_size for path in files)} bytes")

@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::uint64_t header = 0;
   std::memcpy(&header, bytes.data(), 8);
   check_tensors(file, size - 8 - header);
-  fuzz::accepts([&] { detail::normalize_names(file, "bert.", size % 2 == 0); });
+  fuzz::accepts([&] { detail::normalize_names(file, architectures()[size % architectures().size()], size % 2 == 0, 1 + size % 3); });
   fuzz::accepts([&] { check_model(bytes); });
   return 0;
 }

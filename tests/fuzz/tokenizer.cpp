@@ -4,7 +4,7 @@
 
 #include "fuzz/fuzz.hpp"
 #include "lexformer/text/lexical.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/tokenizer.hpp"
 #include "reference/wordpiece_reference.hpp"
 
 using namespace lexformer;

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/tokenizer.hpp"
 
 namespace reference {
 

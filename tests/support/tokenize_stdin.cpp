@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/tokenizer.hpp"
 
 namespace lx = lexformer;
 

@@ -10,7 +10,7 @@
 
 #include "lexformer/core/random.hpp"
 #include "lexformer/text/lexical.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/tokenizer.hpp"
 #include "support/cases.hpp"
 
 using namespace lexformer;

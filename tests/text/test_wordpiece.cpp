@@ -11,7 +11,7 @@
 
 #include "../reference/wordpiece_reference.hpp"
 #include "lexformer/core/random.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/tokenizer.hpp"
 #include "support/cases.hpp"
 
 using namespace lexformer;

@@ -17,7 +17,7 @@
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/data/features.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/encoding.hpp"
 
 namespace lexformer {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/tokenizer.hpp"
 
 namespace lexformer {
 

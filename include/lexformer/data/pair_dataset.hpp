@@ -18,7 +18,7 @@
 #include "lexformer/data/examples.hpp"
 #include "lexformer/data/features.hpp"
 #include "lexformer/noise/typos.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/tokenizer.hpp"
 
 namespace lexformer {
 

@@ -16,8 +16,8 @@
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/data/lines.hpp"
+#include "lexformer/text/tokenizer.hpp"
 #include "lexformer/text/unicode.hpp"
-#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
 

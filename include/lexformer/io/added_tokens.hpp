@@ -11,7 +11,8 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/json_value.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/vocabulary.hpp"
+#include "lexformer/text/words.hpp"
 
 namespace lexformer::detail {
 

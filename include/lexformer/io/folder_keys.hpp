@@ -15,6 +15,9 @@ namespace lexformer {
 /// The keys of an object that lexformer does not honour. `section`: a name at the start of a line of detail::folder_keys.
 std::vector<std::string> refused_keys(const Json& object, const std::string& section);
 
+/// Whether a section exists.
+bool has_keys(const std::string& section);
+
 /// Errors (file): the value is not an object, or has one of refused_keys().
 void check_keys(const Json& object, const std::string& section, const std::string& where);
 
@@ -79,10 +82,41 @@ tokenizer.json: normalizer | used | lowercase strip_accents handle_chinese_chars
 tokenizer.json: normalizer | "BertNormalizer" | type
 tokenizer.json: pre_tokenizer | "BertPreTokenizer" | type
 tokenizer.json: post_processor | used | single pair special_tokens cls sep
-tokenizer.json: post_processor | "TemplateProcessing" "BertProcessing" | type
+tokenizer.json: post_processor | free | trim_offsets add_prefix_space
+tokenizer.json: post_processor | "TemplateProcessing" "BertProcessing" "RobertaProcessing" | type
 tokenizer.json: model | used | unk_token max_input_chars_per_word vocab
 tokenizer.json: model | "WordPiece" | type
 tokenizer.json: model | "##" | continuing_subword_prefix
+tokenizer.json: Sequence | used | type normalizers pretokenizers processors
+tokenizer.json: NFC | used | type
+tokenizer.json: NFD | used | type
+tokenizer.json: NFKC | used | type
+tokenizer.json: NFKD | used | type
+tokenizer.json: Lowercase | used | type
+tokenizer.json: StripAccents | used | type
+tokenizer.json: Strip | used | type strip_left strip_right
+tokenizer.json: Replace | used | type pattern content
+tokenizer.json: Prepend | used | type prepend
+tokenizer.json: Precompiled | used | type precompiled_charsmap
+tokenizer.json: BertNormalizer | used | type lowercase strip_accents handle_chinese_chars clean_text
+tokenizer.json: ByteLevel | used | type add_prefix_space use_regex trim_offsets
+tokenizer.json: Metaspace | used | type replacement prepend_scheme split add_prefix_space
+tokenizer.json: Metaspace | free | str_rep
+tokenizer.json: WhitespaceSplit | used | type
+tokenizer.json: Whitespace | used | type
+tokenizer.json: Digits | used | type individual_digits
+tokenizer.json: Punctuation | used | type behavior
+tokenizer.json: BertPreTokenizer | used | type
+tokenizer.json: TemplateProcessing | used | type single pair special_tokens
+tokenizer.json: BertProcessing | used | type sep cls
+tokenizer.json: RobertaProcessing | used | type sep cls trim_offsets add_prefix_space
+tokenizer.json: BPE | used | type vocab merges unk_token fuse_unk ignore_merges
+tokenizer.json: BPE | "" | continuing_subword_prefix end_of_word_suffix
+tokenizer.json: BPE | false | byte_fallback
+tokenizer.json: BPE | null | dropout
+tokenizer.json: Unigram | used | type vocab unk_id byte_fallback
+tokenizer_config.json: pipeline | free | add_prefix_space trim_offsets errors sp_model_kwargs legacy do_lower_case keep_accents remove_space
+tokenizer_config.json: pipeline | free | split_by_punct vocab_type add_bos_token add_eos_token clean_text strip_accents unk_id
 sentence_bert_config.json | used | max_seq_length do_lower_case
 sentence_bert_config.json | free | unpad_inputs
 sentence_bert_config.json | "feature-extraction" "sequence-classification" | transformer_task
@@ -183,6 +217,8 @@ LEXFORMER_INLINE std::vector<std::string> refused_keys(const Json& object, const
   return refused;
 }
 
+LEXFORMER_INLINE bool has_keys(const std::string& section) { return detail::key_rules().contains(section); }
+
 LEXFORMER_INLINE void check_keys(const Json& object, const std::string& section, const std::string& where) {
   if (!object.is_object()) fail_file(where, "is ", object.type_name(), ", expected an object");
   const auto refused = refused_keys(object, section);
@@ -194,7 +230,7 @@ LEXFORMER_INLINE void check_keys(const Json& object, const std::string& section,
     fail_file(where, "the key ", in_quotes(key), " is not known and may change the results; take it out of the file if it does not");
   std::vector<std::string> allowed;
   for (const Json& one : **rule) allowed.push_back(one.dump());
-  const std::string models = section.starts_with("tokenizer.json") ? "; " + supported_models() : "";
+  const std::string models = section.starts_with("tokenizer.json: model") ? "; WordPiece, BPE and Unigram are" : "";
   fail_file(where, in_quotes(key), " is ", detail::shown(object.at(key)), ", which is not supported; expected ", join(allowed, " or "),
             models);
 }

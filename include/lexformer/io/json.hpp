@@ -21,6 +21,9 @@ struct JsonLimits {
   std::size_t values = 1000000;     // including keys and brackets: 2 bytes of text may need 200 bytes of memory
 };
 
+/// The limits of a tokenizer.json. XLM-R's has a million values.
+inline constexpr JsonLimits tokenizer_limits{.depth = 32, .bytes = 32u << 20, .values = 4000000};
+
 /// Parses one JSON text. `where` (a file, or a field of it) begins each message, followed by line and column.
 /// Stricter than nlohmann's parser: also refuses duplicate keys (it would keep the last), a zero byte (it would stop there silently), deep
 /// nesting, long text and too many values. io/config.hpp checks whether a number is an integer.

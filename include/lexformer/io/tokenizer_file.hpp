@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads a WordPiece vocabulary and its settings from a HuggingFace folder, and converts them to and from the texts in a .lxf file.
+// Reads a tokenizer from a HuggingFace folder, and converts its vocabulary and settings to and from the texts in a .lxf file.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,8 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/json_value.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/vocabulary.hpp"
+#include "lexformer/text/words.hpp"
 
 namespace lexformer {
 
@@ -28,11 +29,15 @@ TokenizerFile read_tokenizer(const std::filesystem::path& folder);
 std::string vocabulary_text(const Vocabulary& vocabulary);
 Vocabulary parse_vocabulary_text(std::string_view text, const std::string& where);
 
+/// Stores a text in the metadata of a .lxf file, and its checksum under KEY_crc32.
+void write_checked(std::string text, const std::string& key, std::map<std::string, std::string>& metadata);
+/// Takes both out of the metadata; empty if there is no such text. Errors (file): the checksum is missing or does not fit.
+std::optional<std::string> take_checked(std::map<std::string, std::string>& metadata, const std::string& key, const std::string& where);
+
 /// Stores a vocabulary as text in the metadata of a .lxf file, and the checksum of the text under KEY_crc32.
 void write_vocabulary(const Vocabulary& vocabulary, const std::string& key, std::map<std::string, std::string>& metadata);
 /// Reads it; empty if there is none. Errors (file): the checksum is missing or does not fit; the text is not a vocabulary.
-std::optional<Vocabulary> read_vocabulary(const std::map<std::string, std::string>& metadata, const std::string& key,
-                                          const std::string& where);
+std::optional<Vocabulary> read_vocabulary(std::map<std::string, std::string> metadata, const std::string& key, const std::string& where);
 
 /// The text `lexformer.tokenizer` of a .lxf file: HuggingFace's keys, all of which are always present.
 Json tokenizer_json(TokenizerOptions options);
@@ -60,6 +65,7 @@ PlainVocabulary parse_tokenizer_file(const Json& root, std::size_t bytes, bool w
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/folder_keys.hpp"
 #include "lexformer/io/json.hpp"
+#include "lexformer/io/token_pipeline_file.hpp"
 
 namespace lexformer {
 
@@ -106,34 +112,41 @@ LEXFORMER_INLINE std::string first_text(const Json& processor, const char* key, 
 LEXFORMER_INLINE void read_template(const Json* processor, TokenizerOptions& options, const std::string& where) {
   options.add_cls = options.add_sep = options.add_middle_sep = false;
   if (processor == nullptr) return;
-  if (get_string(*processor, "type", where) == "BertProcessing") {
+  const std::string kind = get_string(*processor, "type", where);
+  if (kind != "TemplateProcessing") {  // BertProcessing or RobertaProcessing
     options.add_cls = options.add_sep = options.add_middle_sep = true;
+    options.two_middle_seps = kind == "RobertaProcessing";
+    options.right_type = options.two_middle_seps ? 0 : 1;
     options.cls = first_text(*processor, "cls", where);
     options.sep = first_text(*processor, "sep", where);
     return;
   }
   const auto single = parse_template(*processor, "single", where), pair = parse_template(*processor, "pair", where);
-  const TemplatePart text{false, "A", 0}, other{false, "B", 1};
   std::string cls, sep;
   const auto special = [](const std::vector<TemplatePart>& parts, std::size_t i, std::size_t type) {
     return i < parts.size() && parts[i].special && parts[i].type == type;
   };
   options.add_cls = special(single, 0, 0);
+  const std::size_t after_text = options.add_cls ? 2 : 1;
   if (options.add_cls) cls = single[0].id;
-  options.add_sep = special(single, options.add_cls ? 2 : 1, 0);
+  options.add_sep = special(single, after_text, 0);
   if (options.add_sep) sep = single.back().id;
-  options.add_middle_sep = special(pair, options.add_cls ? 2 : 1, 0);
-  if (options.add_middle_sep && sep.empty()) sep = pair[options.add_cls ? 2 : 1].id;
+  options.add_middle_sep = special(pair, after_text, 0);
+  options.two_middle_seps = options.add_middle_sep && special(pair, after_text + 1, 0);
+  if (options.add_middle_sep && sep.empty()) sep = pair[after_text].id;
+  const std::size_t middle = (options.add_middle_sep ? 1u : 0u) + (options.two_middle_seps ? 1u : 0u);
+  const std::size_t right = after_text + middle < pair.size() && pair[after_text + middle].type == 0 ? 0 : 1;
+  options.right_type = static_cast<std::uint8_t>(right);
   std::vector<TemplatePart> expected, expected_pair;
   if (options.add_cls) expected.push_back({true, cls, 0});
-  expected.push_back(text);
+  expected.push_back({false, "A", 0});
   expected_pair = expected;
   if (options.add_sep) expected.push_back({true, sep, 0});
-  if (options.add_middle_sep) expected_pair.push_back({true, sep, 0});
-  expected_pair.push_back(other);
-  if (options.add_sep) expected_pair.push_back({true, sep, 1});
+  expected_pair.insert(expected_pair.end(), middle, {true, sep, 0});
+  expected_pair.push_back({false, "B", right});
+  if (options.add_sep) expected_pair.push_back({true, sep, right});
   if (single != expected || pair != expected_pair)
-    fail_file(where, "the template is not BERT's, [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with or without [CLS] and each [SEP]");
+    fail_file(where, "the template is not [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with or without [CLS] and each [SEP]");
   const Json* tokens = find_value(*processor, "special_tokens", false, where);
   for (const auto& [name, option] : {std::pair{cls, &options.cls}, {sep, &options.sep}}) {
     if (name.empty()) continue;
@@ -204,9 +217,12 @@ LEXFORMER_INLINE PlainVocabulary read_vocab_txt(const std::filesystem::path& fol
     const std::size_t count = std::set<std::string>(tokens.begin(), tokens.end()).size();
     return {std::move(tokens), count};
   }
-  for (const char* foreign : {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "merges.txt"})
+  if (path_exists(folder / "tokenizer.model"))
+    fail_file((folder / "tokenizer.model").string(),
+              "this kind of tokenizer is not supported; BERT's, Roberta's, XLM-R's and DeBERTa's are");
+  for (const char* foreign : {"spiece.model", "spm.model", "sentencepiece.bpe.model", "merges.txt"})
     if (path_exists(folder / foreign))
-      fail_file((folder / foreign).string(), "this kind of tokenizer is not supported; ", supported_models());
+      fail_file((folder / foreign).string(), "there is no tokenizer.json beside it; tools/convert_hf.py makes one from this file");
   fail_file(folder.string(), "there is neither vocab.txt nor tokenizer.json in this folder");
 }
 
@@ -219,15 +235,54 @@ LEXFORMER_INLINE bool is_general_tokenizer(const std::filesystem::path& folder, 
     path = older;
     name = get_string(parse_json(read_file(older), older), "tokenizer_class", older, "");
   }
-  for (const char* general : {"PreTrainedTokenizerFast", "TokenizersBackend"})
+  // MPNet's class builds what its tokenizer.json says.
+  for (const char* general : {"PreTrainedTokenizerFast", "TokenizersBackend", "MPNetTokenizer", "MPNetTokenizerFast"})
     if (name == general) {
       if (!path_exists(folder / "tokenizer.json"))
         fail_file(folder.string(), "'tokenizer_class' is ", in_quotes(name), ", which needs tokenizer.json");
       return true;
     }
-  for (const char* known : {"", "BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast"})
+  for (const char* known : {"", "BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast", "DistilBertTokenizer",
+                            "DistilBertTokenizerFast"})
     if (name == known) return false;
   fail_file(path, "'tokenizer_class' is ", in_quotes(name), ", which is not supported; ", supported_models());
+}
+
+/// Reads the tokenizer of a folder whose tokenizer.json says how texts are split. The files beside it only name its special tokens.
+LEXFORMER_INLINE TokenizerFile read_token_pipeline(const std::filesystem::path& folder, const Json& root, std::string text) {
+  const std::string file = (folder / "tokenizer.json").string(), path = (folder / "tokenizer_config.json").string();
+  const Json config = path_exists(path) ? parse_json(read_file(path), path) : Json::object();
+  if (!config.is_object()) fail_file(path, "is ", config.type_name(), ", expected an object");
+  const auto unknown = refused_keys(config, "tokenizer_config.json: pipeline");
+  for (const std::string& key : refused_keys(config, "tokenizer_config.json"))
+    if (std::find(unknown.begin(), unknown.end(), key) != unknown.end())
+      fail_file(path, in_quotes(key), " is ", shown(config.at(key)), ", which is not supported");
+  TokenPipelineFile found = parse_token_pipeline(root, std::move(text), file);
+  if (find_value(config, "add_prefix_space", false, path) != nullptr)
+    found.pipeline->check_prefix_space(get_bool(config, "add_prefix_space", path), path);
+
+  TokenizerFile out{std::move(found.vocabulary), {}};
+  out.options.pipeline = std::move(found.pipeline);
+  out.options.unk = found.unk;
+  out.options.cls = found.cls;
+  out.options.sep = found.sep;
+  const TokenLists lists = read_token_lists(folder, config, &root);
+  for (const auto& [key, name] : special_tokens(out.options)) {
+    const auto token = lists.named.find(key);
+    const bool known = name->empty() || key == std::string_view("pad_token") || key == std::string_view("mask_token");
+    if (known) *name = token != lists.named.end() && token->second ? token->second->content : "";
+  }
+  const auto check = [&](const std::string& token, std::optional<std::size_t> id) {
+    const auto place = out.vocabulary.id(token);
+    if (!place || (id && *id != static_cast<std::size_t>(*place)))
+      fail_file(folder.string(), "the token ", in_quotes(token), id ? cat(" with the id ", *id) : "",
+                " is not in tokenizer.json, which says how texts are split; save the tokenizer again with its added tokens");
+  };
+  for (const auto& [key, token] : lists.named)
+    if (token) check(token->content, {});
+  for (const AddedToken& token : lists.extra) check(token.content, {});
+  for (const auto& [id, token] : lists.added) check(token.content, id);
+  return out;
 }
 
 }  // namespace detail
@@ -236,13 +291,17 @@ LEXFORMER_INLINE TokenizerFile read_tokenizer(const std::filesystem::path& folde
   TokenizerFile out;
   TokenizerOptions& options = out.options;
   const std::string file = (folder / "tokenizer.json").string(), path = (folder / "tokenizer_config.json").string();
+  Json root;
+  std::string text;
+  if (path_exists(file)) {
+    text = read_file(file);
+    root = parse_json(text, file, tokenizer_limits);
+    if (is_token_pipeline(root)) return detail::read_token_pipeline(folder, root, std::move(text));
+  }
   const Json config = read_keys(path, "tokenizer_config.json");
   const bool whole = detail::is_general_tokenizer(folder, config);
   detail::PlainVocabulary vocabulary;
-  Json root;
-  if (path_exists(file)) {
-    const std::string text = read_file(file);
-    root = parse_json(text, file);
+  if (!root.is_null()) {
     check_keys(root, "tokenizer.json", file);
     vocabulary = detail::parse_tokenizer_file(root, text.size(), whole, options, file);
   } else {
@@ -285,19 +344,26 @@ LEXFORMER_INLINE Vocabulary parse_vocabulary_text(std::string_view text, const s
   return Vocabulary(std::move(tokens));
 }
 
-LEXFORMER_INLINE void write_vocabulary(const Vocabulary& vocabulary, const std::string& key, std::map<std::string, std::string>& metadata) {
-  std::string text = vocabulary_text(vocabulary);
+LEXFORMER_INLINE void write_checked(std::string text, const std::string& key, std::map<std::string, std::string>& metadata) {
   metadata[key + "_crc32"] = std::to_string(crc32(text));
   metadata[key] = std::move(text);
 }
-
-LEXFORMER_INLINE std::optional<Vocabulary> read_vocabulary(const std::map<std::string, std::string>& metadata, const std::string& key,
-                                                           const std::string& where) {
-  const auto text = metadata.find(key), sum = metadata.find(key + "_crc32");
-  if (text == metadata.end()) return std::nullopt;
-  if (sum == metadata.end() || sum->second != std::to_string(crc32(text->second)))
+LEXFORMER_INLINE std::optional<std::string> take_checked(std::map<std::string, std::string>& metadata, const std::string& key,
+                                                         const std::string& where) {
+  auto text = metadata.extract(key), sum = metadata.extract(key + "_crc32");
+  if (text.empty()) return std::nullopt;
+  if (sum.empty() || sum.mapped() != std::to_string(crc32(text.mapped())))
     fail_file(where, key, " does not fit its checksum; the file is damaged");
-  return parse_vocabulary_text(text->second, where + ": " + key);
+  return std::move(text.mapped());
+}
+
+LEXFORMER_INLINE void write_vocabulary(const Vocabulary& vocabulary, const std::string& key, std::map<std::string, std::string>& metadata) {
+  write_checked(vocabulary_text(vocabulary), key, metadata);
+}
+LEXFORMER_INLINE std::optional<Vocabulary> read_vocabulary(std::map<std::string, std::string> metadata, const std::string& key,
+                                                           const std::string& where) {
+  const auto text = take_checked(metadata, key, where);
+  return text ? std::optional(parse_vocabulary_text(*text, where + ": " + key)) : std::nullopt;
 }
 
 LEXFORMER_INLINE Json tokenizer_json(TokenizerOptions options) {
@@ -314,6 +380,8 @@ LEXFORMER_INLINE Json tokenizer_json(TokenizerOptions options) {
   if (!options.add_cls) out["add_cls"] = false;
   if (!options.add_sep) out["add_sep"] = false;
   if (!options.add_middle_sep) out["add_middle_sep"] = false;
+  if (options.two_middle_seps) out["two_middle_seps"] = true;
+  if (options.right_type != 1) out["right_type"] = options.right_type;
   for (const AddedToken& token : options.added_tokens) {
     Json entry = Json::object();
     entry["content"] = token.content;
@@ -342,6 +410,9 @@ LEXFORMER_INLINE TokenizerOptions parse_tokenizer_json(const Json& json, const s
     *flag = get_bool(json, key, where, true);
     if (json.contains(key)) ++known;
   }
+  options.two_middle_seps = get_bool(json, "two_middle_seps", where, false);
+  options.right_type = static_cast<std::uint8_t>(get_size(json, "right_type", 0, 1, where, 1));
+  for (const char* key : {"two_middle_seps", "right_type"}) known += json.contains(key) ? 1u : 0u;
   if (const Json* added = detail::find_value(json, "added_tokens", false, where)) {
     ++known;
     if (!added->is_array()) fail_file(where, "'added_tokens' is ", added->type_name(), ", expected an array");

@@ -42,7 +42,7 @@ FeatureMaker dependency_gate(std::shared_ptr<const DependencyTable> trees, std::
 
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/io/file.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/encoding.hpp"
 
 namespace lexformer {
 
@@ -59,7 +59,7 @@ LEXFORMER_INLINE TokenWords token_words(const Encoding& encoding, const Dependen
     if (found.texts.back() == nullptr) fail_usage(who, "the text ", in_quotes(text), " has no dependency tree", detail::parse_advice());
   }
   for (std::size_t t = 0; t < encoding.size(); ++t)
-    found.words.push_back(encoding.word_ids[t] < 0 ? -1 : found.texts.at(encoding.type_ids[t])->word_at(encoding.offsets[t].first));
+    found.words.push_back(encoding.word_ids[t] < 0 ? -1 : found.texts.at(encoding.text_ids[t])->word_at(encoding.offsets[t].first));
   return found;
 }
 

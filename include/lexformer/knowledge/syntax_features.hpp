@@ -34,7 +34,7 @@ FeatureMaker syntax_feature(std::shared_ptr<const DependencyTable> trees, std::s
 
 #if LEXFORMER_BODIES
 #include "lexformer/core/parallel.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/encoding.hpp"
 
 namespace lexformer {
 
@@ -71,11 +71,11 @@ LEXFORMER_INLINE FeatureMaker syntax_feature(std::shared_ptr<const DependencyTab
       const std::size_t n = e.size();
       std::vector<unsigned> shown(n);  // of a row
       for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t type = e.type_ids[i];
+        const std::size_t type = e.text_ids[i];
         unsigned shows_any = 0;
         for (std::size_t j = 0; j < n; ++j) {
           shown[j] = 0;
-          if (e.type_ids[j] != type)
+          if (e.text_ids[j] != type)
             shown[j] = cross;
           else if (tokens.words[i] >= 0 && tokens.words[j] >= 0)
             shown[j] = relations[type][static_cast<std::size_t>(tokens.words[i]) * tokens.texts[type]->words.size() +

@@ -41,8 +41,8 @@ FeatureMaker word_gate(WordSimilarities similarities, std::string name);
 #include <utility>
 
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/text/encoding.hpp"
 #include "lexformer/text/unicode.hpp"
-#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
 
@@ -57,7 +57,7 @@ LEXFORMER_INLINE FeatureMaker pair_gate(std::function<WordPairs(const Encoding&)
       double* gate = gates.data() + batch.offsets.pair_begin(s);
       for (std::size_t p = 0; p < n; ++p)
         for (std::size_t q = p + 1; q < n; ++q) {
-          if (found.words[p] < 0 || found.words[q] < 0 || e.type_ids[p] == e.type_ids[q]) continue;
+          if (found.words[p] < 0 || found.words[q] < 0 || e.text_ids[p] == e.text_ids[q]) continue;
           gate[p * n + q] = gate[q * n + p] =
               found.values[static_cast<std::size_t>(found.words[p]) * found.right + static_cast<std::size_t>(found.words[q])];
         }

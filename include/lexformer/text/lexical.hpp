@@ -20,7 +20,7 @@
 
 namespace lexformer {
 
-struct Encoding;  // text/wordpiece.hpp
+struct Encoding;  // text/encoding.hpp
 
 /// The words that are compared for the similarity of two tokens.
 /// tokenizer: the words as the tokenizer splits them (as in the paper); dht-fs5 is three words.
@@ -74,7 +74,7 @@ LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& opt
 
 #if LEXFORMER_BODIES
 #include "lexformer/text/column_marks.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/encoding.hpp"
 
 namespace lexformer {
 

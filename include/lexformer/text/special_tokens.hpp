@@ -2,6 +2,7 @@
 // Finds special and added tokens in a text before it is split into words, as the library tokenizers does.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,22 +31,48 @@ class SpecialTokens {
     std::size_t first, last;  // bytes, or normalized characters; last excluded
   };
 
-  void add(const AddedToken& token, std::int32_t id, const TokenizerOptions& options);
+  /// text: as it is found; of a token that is found in the normalized text this is its normalized text, and without any it is not found.
+  void add(const AddedToken& token, std::int32_t id, std::u32string text);
 
   /// The next token in the text as it is, from the byte `begin`.
   std::optional<Found> next(std::string_view text, std::size_t begin) const;
-  /// The next token in the normalized text, from the character `begin`.
-  std::optional<Found> next(std::span<const TextChar> text, std::size_t begin) const;
+  /// The next token in the normalized text, from the character `begin`. Characters have a member `character`.
+  template <class Character>
+  std::optional<Found> next(std::span<const Character> text, std::size_t begin) const;
 
  private:
   std::vector<Token> plain_, normalized_;  // the longest first: of those at one place it is taken
   std::array<bool, 256> starts_{};         // the first bytes of plain_
 };
 
+template <class Character>
+std::optional<SpecialTokens::Found> SpecialTokens::next(std::span<const Character> text, std::size_t begin) const {
+  if (normalized_.empty()) return {};
+  const auto at = [&](std::size_t i) { return text[i].character; };
+  for (std::size_t i = begin; i < text.size();) {
+    const auto same = [](char32_t c, const Character& x) { return c == x.character; };
+    const auto here = [&](const Token& t) {
+      return t.text.size() <= text.size() - i &&
+             std::equal(t.text.begin(), t.text.end(), text.begin() + static_cast<std::ptrdiff_t>(i), same);
+    };
+    const auto token = std::find_if(normalized_.begin(), normalized_.end(), here);
+    if (token == normalized_.end()) {
+      ++i;
+      continue;
+    }
+    std::size_t first = i, last = i + token->text.size();
+    i = last;
+    if (token->flags.single_word && ((first > 0 && joins_words(at(first - 1))) || (last < text.size() && joins_words(at(last))))) continue;
+    while (token->flags.lstrip && first > begin && is_whitespace(at(first - 1))) --first;
+    while (token->flags.rstrip && last < text.size() && is_whitespace(at(last))) ++last;
+    return Found{&*token, first, last};
+  }
+  return {};
+}
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
-#include <algorithm>
 
 namespace lexformer {
 
@@ -58,17 +85,9 @@ LEXFORMER_INLINE std::size_t start_before(std::string_view text, std::size_t end
 }
 }  // namespace detail
 
-LEXFORMER_INLINE void SpecialTokens::add(const AddedToken& token, std::int32_t id, const TokenizerOptions& options) {
-  std::u32string text;
-  if (token.normalized) {
-    WordSplitter splitter(options);
-    splitter.normalize(token.content, 0);
-    for (const TextChar& c : splitter.characters()) text += c.character;
-    if (text.empty()) return;
-  } else {
-    text = to_utf32(token.content);
-    starts_[static_cast<unsigned char>(token.content[0])] = true;
-  }
+LEXFORMER_INLINE void SpecialTokens::add(const AddedToken& token, std::int32_t id, std::u32string text) {
+  if (text.empty()) return;
+  if (!token.normalized) starts_[static_cast<unsigned char>(token.content[0])] = true;
   auto& all = token.normalized ? normalized_ : plain_;
   const auto shorter = [&](const Token& other) { return other.text.size() < text.size(); };
   const auto place = std::find_if(all.begin(), all.end(), shorter);
@@ -93,30 +112,6 @@ LEXFORMER_INLINE std::optional<SpecialTokens::Found> SpecialTokens::next(std::st
     while (token->flags.lstrip && first > begin && is_whitespace(character_before(first))) first = detail::start_before(text, first);
     while (token->flags.rstrip && last < text.size() && is_whitespace(decode_utf8(text, last).character))
       last += decode_utf8(text, last).bytes;
-    return Found{&*token, first, last};
-  }
-  return {};
-}
-
-LEXFORMER_INLINE std::optional<SpecialTokens::Found> SpecialTokens::next(std::span<const TextChar> text, std::size_t begin) const {
-  if (normalized_.empty()) return {};
-  const auto at = [&](std::size_t i) { return text[i].character; };
-  for (std::size_t i = begin; i < text.size();) {
-    const auto same = [](char32_t c, const TextChar& x) { return c == x.character; };
-    const auto here = [&](const Token& t) {
-      return t.text.size() <= text.size() - i &&
-             std::equal(t.text.begin(), t.text.end(), text.begin() + static_cast<std::ptrdiff_t>(i), same);
-    };
-    const auto token = std::find_if(normalized_.begin(), normalized_.end(), here);
-    if (token == normalized_.end()) {
-      ++i;
-      continue;
-    }
-    std::size_t first = i, last = i + token->text.size();
-    i = last;
-    if (token->flags.single_word && ((first > 0 && joins_words(at(first - 1))) || (last < text.size() && joins_words(at(last))))) continue;
-    while (token->flags.lstrip && first > begin && is_whitespace(at(first - 1))) --first;
-    while (token->flags.rstrip && last < text.size() && is_whitespace(at(last))) ++last;
     return Found{&*token, first, last};
   }
   return {};

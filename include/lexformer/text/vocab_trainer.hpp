@@ -17,9 +17,9 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/hash.hpp"
+#include "lexformer/text/wordpiece.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/vocabulary.hpp"
-#include "lexformer/text/wordpiece.hpp"
 #include "lexformer/text/words.hpp"
 
 namespace lexformer {
@@ -169,9 +169,9 @@ LEXFORMER_INLINE Vocabulary train_vocabulary(const WordCounts& words, const Toke
   std::vector<std::string> tokens{tokenizer.pad, tokenizer.unk, tokenizer.cls, tokenizer.sep, tokenizer.mask};
   if (training.size < tokens.size() + 2 * characters.size())
     fail_usage("vocab_size", "is ", training.size, ", but the special tokens and ", characters.size(),
-               " characters, each with and without ", Tokenizer::continuation, ", take ", tokens.size() + 2 * characters.size(),
+               " characters, each with and without ", WordPiece::continuation, ", take ", tokens.size() + 2 * characters.size(),
                "; raise it");
-  const auto piece_text = [](char32_t c, bool first) { return (first ? "" : std::string(Tokenizer::continuation)) + to_utf8({&c, 1}); };
+  const auto piece_text = [](char32_t c, bool first) { return (first ? "" : std::string(WordPiece::continuation)) + to_utf8({&c, 1}); };
   for (const bool first : {true, false})
     for (const auto& entry : characters) tokens.push_back(piece_text(entry.first, first));
 
@@ -202,7 +202,7 @@ LEXFORMER_INLINE Vocabulary train_vocabulary(const WordCounts& words, const Toke
     }
     if (best == nullptr) break;
     const std::uint32_t a = best->a, b = best->b;
-    const std::string joined = counts.text(a) + counts.text(b).substr(Tokenizer::continuation.size());
+    const std::string joined = counts.text(a) + counts.text(b).substr(WordPiece::continuation.size());
     counts.merge(a, b, counts.piece(joined));
     if (known.insert(joined).second) tokens.push_back(joined);  // abc may result from a, bc and from ab, c
   }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/text/encoding.hpp"
 #include "lexformer/text/lexical.hpp"
-#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
 

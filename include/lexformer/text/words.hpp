@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,8 @@ struct AddedToken {
   bool operator==(const AddedToken&) const = default;
 };
 
+class TokenPipeline;  // text/token_pipeline.hpp
+
 /// The tokenizer's settings, most of them as in HuggingFace's tokenizer_config.json, and the special tokens.
 struct TokenizerOptions {
   bool lowercase = true;
@@ -40,6 +43,10 @@ struct TokenizerOptions {
   std::vector<AddedToken> added_tokens{};  // besides the special tokens; with match_special_tokens = false they are all that is found
   bool add_cls = true, add_sep = true;     // whether encodings begin with [CLS] and end with [SEP]
   bool add_middle_sep = true;              // whether [SEP] is between the texts of a pair
+  bool two_middle_seps = false;            // whether there are two of them, as in MPNet
+  std::uint8_t right_type = 1;             // the token type of the second text and the [SEP] after it
+  /// Splits texts into tokens in place of WordPiece. The settings above then only say what the words of a text are.
+  std::shared_ptr<const TokenPipeline> pipeline{};
 };
 
 /// Whether one of the characters is a digit 0 to 9.

@@ -11,7 +11,7 @@
 #include "lexformer/data/features.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/nn/module.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/tokenizer.hpp"
 
 namespace lexformer {
 

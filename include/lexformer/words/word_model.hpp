@@ -111,7 +111,7 @@ LEXFORMER_INLINE void read_word_model(const ModelFile& file, const char* type, c
 LEXFORMER_INLINE void check_known_words(std::span<const std::string> texts, const char* where, const char* advice) {
   std::size_t bytes = 0;
   for (const std::string& text : texts) bytes += text.size() + 2;
-  if (texts.size() > Vocabulary::max_size || bytes > 15u << 20)  // of the 16 MiB of a header
+  if (texts.size() > Vocabulary::max_size || bytes > 15u << 20)  // a part of the header
     fail_usage(where, texts.size(), " substrings of ", bytes, " bytes are more than a model file can hold; ", advice);
 }
 

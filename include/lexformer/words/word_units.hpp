@@ -15,9 +15,9 @@
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/options.hpp"
+#include "lexformer/text/tokenizer.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/vocabulary.hpp"
-#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
 
