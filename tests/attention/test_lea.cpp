@@ -10,6 +10,7 @@
 #include "../support/batches.hpp"
 #include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
+#include "lexformer/attention/reach.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/models/transformer.hpp"
 #include "lexformer/ops/index.hpp"
@@ -32,7 +33,7 @@ struct Call {
   Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 4});
   V qkv{random_tensor({7, 3 * lea_width}, 1)};
   std::vector<std::uint16_t> codes = std::vector<std::uint16_t>(offsets.pairs());
-  bool has_codes = true;
+  bool has_codes = true, causal = false;
 
   std::vector<double> level = levels;
 
@@ -45,7 +46,12 @@ struct Call {
     if (has_codes) batch.features["lexical"] = {Per::pair, Codes{codes, level}};
     return batch;
   }
-  bool calibrate(Lea<double>& term) const { return term.calibrate({qkv, batch(), lea_heads, {}}, {}); }
+  bool calibrate(Lea<double>& term) const {
+    const DeviceBatch<double> b = batch();
+    ScoreTerms<double> before;
+    if (causal) Reach<double>(true, 0).contribute({qkv, b, lea_heads, {}}, before);
+    return term.calibrate({qkv, b, lea_heads, {}}, before);
+  }
   /// Calibrates the term if necessary.
   ScoreTerms<double> contribute(Lea<double>& term) const {
     calibrate(term);
@@ -158,7 +164,9 @@ TEST_CASE("a term whose batches have other levels in turn computes as a new one"
 }
 
 TEST_CASE("alpha by the rule of the authors' code: mean over sequences, heads and i of max_j q_i . q_j") {
-  const Call call;
+  Call call;
+  SUBCASE("of all j") {}
+  SUBCASE("of those that a causal model sees") { call.causal = true; }
   auto term = make({.dimension = 8});
   const auto terms = call.contribute(term);
   double total = 0;
@@ -166,7 +174,7 @@ TEST_CASE("alpha by the rule of the authors' code: mean over sequences, heads an
     for (std::size_t h = 0; h < lea_heads; ++h)
       for (std::size_t i = 0; i < call.offsets.length(s); ++i) {
         double best = -1e30;
-        for (std::size_t j = 0; j < call.offsets.length(s); ++j) {
+        for (std::size_t j = 0; j < (call.causal ? i + 1 : call.offsets.length(s)); ++j) {
           double dot = 0;
           for (std::size_t e = 0; e < lea_size; ++e)
             dot += call.qkv.value().at(call.offsets.begin(s) + i, h * lea_size + e) *
@@ -182,7 +190,9 @@ TEST_CASE("alpha by the rule of the authors' code: mean over sequences, heads an
 }
 
 TEST_CASE("alpha by magnitudes: std(q . k / sqrt(d)) / std(l . W) over the cells with s > 0") {
-  const Call call;
+  Call call;
+  SUBCASE("of all pairs") {}
+  SUBCASE("of those that a causal model sees") { call.causal = true; }
   auto term = make({.dimension = 8, .alpha = LeaAlpha::magnitude});
   auto unscaled = make({.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1});
   const auto table = call.contribute(unscaled).lookups[0].table.value();
@@ -193,7 +203,7 @@ TEST_CASE("alpha by magnitudes: std(q . k / sqrt(d)) / std(l . W) over the cells
       for (std::size_t i = 0; i < call.offsets.length(s); ++i)
         for (std::size_t j = 0; j < call.offsets.length(s); ++j) {
           const auto code = call.codes[call.offsets.pair_begin(s) + i * call.offsets.length(s) + j];
-          if (code == 0) continue;
+          if (code == 0 || (call.causal && j > i)) continue;
           double dot = 0;
           for (std::size_t e = 0; e < lea_size; ++e)
             dot += call.qkv.value().at(call.offsets.begin(s) + i, h * lea_size + e) *

@@ -78,7 +78,7 @@ struct Lea final : AttentionTerm<T, Dev> {
   bool calibrate(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms) override {
     if (host_alpha_(alpha.value()) == 0) {
       const auto unscaled = table(in, LeaOptions::all_words, projection, 1);
-      const T measured = static_cast<T>(measure_lea_alpha(options.alpha, in, terms.scale, unscaled.value()));
+      const T measured = static_cast<T>(measure_lea_alpha(options.alpha, in, terms, unscaled.value()));
       alpha.mutable_value().assign({&measured, 1});
     }
     return calibrated();
