@@ -32,7 +32,7 @@ void position_pictures(lx::ReportPage& page, const Subject& subject) {
   const auto& config = encoder.config;
   const auto& terms = encoder.factories();
   if (std::none_of(terms.begin(), terms.end(), [](const auto& t) { return t.factory->positions(); })) return;
-  const std::size_t reach = std::min<std::size_t>(64, config.max_position_embeddings - 1), heads = config.num_attention_heads;
+  const std::size_t reach = std::min<std::size_t>(64, config.max_tokens() - 1), heads = config.num_attention_heads;
   lx::Batch one;  // of one sequence
   one.offsets = lx::Offsets::from_lengths(std::vector<std::size_t>{reach + 1});
   one.ids.assign(reach + 1, 0);
@@ -88,7 +88,7 @@ void position_pictures(lx::ReportPage& page, const Subject& subject) {
 /// Figure 4 of the DDRP paper: the attention of the two groups of heads for one text.
 void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::string& text, std::size_t max_length) {
   const lx::NoGrad no_grad;
-  const auto encoding = subject.model.tokenizer().encode(text, std::min(max_length, subject.model.config().max_position_embeddings));
+  const auto encoding = subject.model.tokenizer().encode(text, std::min(max_length, subject.model.config().max_tokens()));
   const auto batch = subject.model.batch(std::span(&encoding, 1));
   const auto attentions = subject.model(batch, {}, {.attentions = lx::Attentions::probabilities}).attentions;
   const auto triangle = lx::up_down(attentions, batch.offsets, 0);
@@ -184,7 +184,7 @@ class Analyze final : public program::Command {
       s.model.check_texts(std::span(&sentence_, 1), "--sentence");
       std::vector<lx::Encoding> texts;
       for (const auto& text : lines)
-        texts.push_back(s.model.tokenizer().encode(text, std::min(max_length_, s.model.config().max_position_embeddings)));
+        texts.push_back(s.model.tokenizer().encode(text, std::min(max_length_, s.model.config().max_tokens())));
       const auto f = lx::encoder_figures(s.model, texts, least_);
       rows.push_back({lx::escape_xml(s.name), s.model.encoder().positions(), lx::short_number(f.token_similarity),
                       lx::short_number(f.mean_head_similarity()), lx::short_number(100 * f.up_down), std::to_string(f.texts)});

@@ -57,7 +57,7 @@ class Distill final : public program::Command {
     if (layer_ > static_cast<int>(config.num_hidden_layers))
       lx::fail_usage("--layer", layer_, " of a model with ", config.num_hidden_layers, " layers");
     if (layer_ >= 0) options_.layers = static_cast<std::size_t>(layer_);
-    options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
+    options_.max_length = std::min(options_.max_length, config.max_tokens());
 
     lx::WordFrequencies counts(model.tokenizer(), options_.max_length);
     for_each_block(text_path_, "counting words", [&](auto texts) { counts.add(texts); });

@@ -36,11 +36,11 @@ class MakeModel final : public program::Command {
       for (std::string line; reader.next(line);) lines.push_back(line);
     }
     file.vocabulary = lx::train_vocabulary(std::span<const std::string>(lines), file.tokenizer, {.size = vocab_size_});
-    file.config["model_type"] = "bert";
+    const std::string where = settings_.empty() ? "make_model" : settings_;
+    file.config = lx::complete_config(file.config, file.vocabulary.size(), file.vocabulary.id(file.tokenizer.pad), where);
+    auto config = lx::parse_transformer_config(file.config, where);
     // The embedding may have more rows than there are tokens: a model of a given size from little text.
-    auto config = lx::parse_transformer_config(file.config, settings_.empty() ? "make_model" : settings_);
-    const bool rows_given = file.config->contains("vocab_size");
-    config.vocab_size = rows_given ? std::max(config.vocab_size, file.vocabulary.size()) : file.vocabulary.size();
+    config.vocab_size = std::max(config.vocab_size, file.vocabulary.size());
     file.config["vocab_size"] = config.vocab_size;
     lx::Init init(seed_, config.initializer_range);
     lx::Transformer<> encoder(config, init);
@@ -65,6 +65,6 @@ class MakeModel final : public program::Command {
 
 const program::Registered<MakeModel> command{
     "make_model", program::Group::train, "a vocabulary and an untrained encoder from plain text",
-    "Trains a WordPiece vocabulary on text and writes an untrained BERT encoder with it as a .lxf file."};
+    "Trains a WordPiece vocabulary on text and writes an untrained encoder with it as a .lxf file."};
 
 }  // namespace

@@ -42,13 +42,17 @@ template <class T, class Dev>
 bool Pretrain::train(program::PretrainOptions o) {
   lx::Json config = lx::Json::object();
   if (!o.model_config.empty()) config = lx::parse_json(lx::read_file(o.model_config), o.model_config);
-  if (o.model.empty() && !lx::parse_transformer_config(config, o.model_config).architecture().masked_lm)  // before a vocabulary is trained
-    lx::fail_file(o.model_config, "'model_type' is ", config["model_type"].dump(), "; masked language models are supported for bert only");
+  if (o.model.empty()) {  // before a vocabulary is trained; its size does not matter yet
+    const lx::Json whole = lx::complete_config(config, 1u << 16, {}, o.model_config);
+    const auto& family = lx::parse_transformer_config(whole, o.model_config).architecture();
+    if (!family.masked_lm)
+      lx::fail_file(o.model_config, "'model_type' is ", lx::in_quotes(family.model_type), "; its masked language model is not supported");
+  }
 
   const auto latest =
       o.resume ? lx::find_checkpoint(o.out, [](const std::string& note) { std::cerr << note << "\n"; }) : lx::LatestCheckpoint{};
   auto model = first_model<T, Dev>(o, config, latest.path);
-  o.stream.max_length = std::min(o.stream.max_length, model.config().max_position_embeddings);
+  o.stream.max_length = std::min(o.stream.max_length, model.config().max_tokens());
   if (!o.model.empty() && !latest.path) program::report_tensors(o.model, model, o.quiet);
 
   const lx::TextStream train(o.texts, o.stream);

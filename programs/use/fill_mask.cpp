@@ -43,7 +43,7 @@ class FillMask final : public program::Command {
     const std::string& name = tokenizer.options().mask;
     const auto mask = tokenizer.vocabulary().id(name);
     if (!mask) lx::fail_file(model_, "the vocabulary has no ", lx::in_quotes(name));
-    const std::size_t longest = model.config().max_position_embeddings;
+    const std::size_t longest = model.config().max_tokens();
     const lx::NoGrad no_grad;
     lx::StreamLines lines(std::cin);
     std::string line;

@@ -52,10 +52,10 @@ Forest random_forest(std::size_t n, RandomStream& random) {
   for (std::size_t done = 0; done < n;) {
     const std::size_t count = std::min(n - done, 1 + random.below(7));
     std::vector<DependencyWord> words;
-    std::vector<std::size_t> order(count), heads(count);
+    std::vector<std::size_t> order(count), parents(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     random.shuffle(order);
-    for (std::size_t k = 0; k < count; ++k) heads[order[k]] = k == 0 ? 0 : order[random.below(k)] + 1;
+    for (std::size_t k = 0; k < count; ++k) parents[order[k]] = k == 0 ? 0 : order[random.below(k)] + 1;
     for (std::size_t k = 0; k < count; ++k) {
       const std::string form(1 + random.below(3), 'x');
       const auto end = at + static_cast<std::uint32_t>(form.size());
@@ -64,7 +64,7 @@ Forest random_forest(std::size_t n, RandomStream& random) {
       at = end + 1;
       f.sentence_of.push_back(f.trees.sentences.size());
     }
-    f.trees.add_sentence(std::move(words), heads, "test");
+    f.trees.add_sentence(std::move(words), parents, "test");
     done += count;
   }
   return f;
@@ -135,7 +135,7 @@ TEST_CASE("syntax: the context is the sum of the attentions under each mask, wit
   terms.pair_bias = Var<double>(random_tensor({layer.offsets.pairs()}, 6), true);
   auto sum = Tensor<double>::full({7, Layer::width}, 0);
   const auto qkv = layer.qkv.value();
-  constexpr std::size_t d = Layer::width / Layer::heads;
+  constexpr std::size_t head_width = Layer::width / Layer::heads;
   const auto hidden = [&](std::size_t mask, std::size_t pair) { return mask < 4 && (layer.codes[pair] >> mask) % 2 == 1; };
   for (std::size_t mask = 0; mask < 5; ++mask)
     for (std::size_t s = 0; s < 2; ++s)
@@ -149,15 +149,17 @@ TEST_CASE("syntax: the context is the sum of the attentions under each mask, wit
           for (std::size_t j = 0; j < n; ++j) {
             const std::size_t pair = layer.offsets.pair_begin(s) + i * n + j;
             double score = 0;
-            for (std::size_t k = 0; k < d; ++k) score += qkv.at(begin + i, h * d + k) * qkv.at(begin + j, Layer::width + h * d + k);
-            score = score / std::sqrt(static_cast<double>(d)) * terms.gate.value().data()[pair] + terms.pair_bias.value().data()[pair];
+            for (std::size_t k = 0; k < head_width; ++k)
+              score += qkv.at(begin + i, h * head_width + k) * qkv.at(begin + j, Layer::width + h * head_width + k);
+            score =
+                score / std::sqrt(static_cast<double>(head_width)) * terms.gate.value().data()[pair] + terms.pair_bias.value().data()[pair];
             p[j] = !any || !hidden(mask, pair) ? std::exp(score) : 0;
             total += p[j];
           }
           for (std::size_t j = 0; j < n; ++j)
-            for (std::size_t k = 0; k < d; ++k)
-              sum.mutable_data()[(begin + i) * Layer::width + h * d + k] +=
-                  p[j] / total * qkv.at(begin + j, 2 * Layer::width + h * d + k) / std::sqrt(5.0);
+            for (std::size_t k = 0; k < head_width; ++k)
+              sum.mutable_data()[(begin + i) * Layer::width + h * head_width + k] +=
+                  p[j] / total * qkv.at(begin + j, 2 * Layer::width + h * head_width + k) / std::sqrt(5.0);
         }
   CHECK(max_error(layer(1, terms), sum) < 1e-9);
   const auto result = gradcheck([&] { return layer.context(1, terms); }, {layer.qkv, terms.gate, terms.pair_bias}, {.max_elements = 30});

@@ -18,8 +18,8 @@ FIVE_LINES = re.search(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re
 # unit -> (source, maximum memory relative to Eigen/Core); g++ 12: 2.20 and 2.30. The goals in time are 3 and 3.5.
 UNITS = {
     "Eigen/Core": ("#include <Eigen/Core>\n", None),
-    "lexformer.hpp": ("#include <lexformer/lexformer.hpp>\n", 2.25),
-    "README's first program": (FIVE_LINES, 2.35),
+    "lexformer.hpp": ("#include <lexformer/lexformer.hpp>\n", 2.33),
+    "README's first program": (FIVE_LINES, 2.43),
 }
 ROUNDS = int(os.environ.get("LEXFORMER_ROUNDS", 1))  # of the times, which are not judged, the median is printed
 

@@ -60,7 +60,7 @@ FORBIDDEN = {
 FORBIDDEN_HEADERS = {"iostream", "cassert", "assert.h", "format", "source_location", "expected", "regex", "locale", "cctype"}
 MANY_LINES = 400
 # header -> the most headers that a program reads with it which links lexformer::compiled
-CLOSURES = {"attention/lea.hpp": 50, "models/cross_encoder.hpp": 101}
+CLOSURES = {"attention/lea.hpp": 50, "models/cross_encoder.hpp": 102}
 
 
 def code_only(text):
@@ -136,11 +136,11 @@ def self_test():
 
 def check_umbrellas(names):
     """Each header is included by the umbrella of its room, those of the toolkit by lexformer.hpp. Not io/json.hpp, which is slow to compile, nor
-    tables/best_partners.hpp and text_index.hpp, which bodies alone use, nor those that use all number types."""
+    tables/best_partners.hpp, text_index.hpp and tables of text/, which bodies alone use, nor those that use all number types."""
     implementation = {"kernels/products.hpp", *(f"kernels/products/{name}.hpp" for name in (
         "amx_permission", "amx_tile", "gemm_amx", "gemm_bfloat16", "gemm_blocks", "gemm_eigen", "gemm_int8_tile", "gemm_native", "gemm_tile", "linear_bfloat16_tile",
         "panel_product", "transpose16"))}
-    apart = {"io/json.hpp", "tables/best_partners.hpp", "tables/text_index.hpp", "models/compute.hpp", "models/open_scorer.hpp", "models/text_encoder.hpp", "models/word_tagger.hpp"}
+    apart = {"io/json.hpp", "text/grapheme_table.hpp", "text/letters_table.hpp", "text/normalization_table.hpp", "tables/best_partners.hpp", "tables/text_index.hpp", "models/compute.hpp", "models/open_scorer.hpp", "models/text_encoder.hpp", "models/word_tagger.hpp"}
     rooms = {umbrella.removesuffix(".hpp") for umbrella in UMBRELLAS}
     names = {name for name in names if "/" in name} - implementation - apart
     for umbrella in sorted(UMBRELLAS):

@@ -190,12 +190,11 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
     root[Json::json_pointer(pointer)] = value;
     folder.refused("tokenizer.json", root.dump(), "tokenizer.json: " + part);
   };
-  bad_tokenizer("/model/type", "BPE",
-                "model: 'type' is 'BPE', which is not supported; expected \"WordPiece\"; lexformer reads BERT's WordPiece");
+  bad_tokenizer("/model/type", "BPE", "model: 'continuing_subword_prefix' is '##', which is not supported; expected \"\"");
   Json foreign = tokenizer_json_of(file_words);  // like GPT-2's
   foreign["model"]["type"] = "BPE";
   foreign["normalizer"] = nullptr;
-  folder.refused("tokenizer.json", foreign.dump(), "tokenizer.json: model: 'type' is 'BPE', which is not supported");
+  folder.refused("tokenizer.json", foreign.dump(), "tokenizer.json: model: 'continuing_subword_prefix' is '##'");
   bad_tokenizer("/model/continuing_subword_prefix", "@@", "model: 'continuing_subword_prefix' is '@@', which is not supported");
   bad_tokenizer("/model/vocab/a", 6, "two tokens have the id 6");
   bad_tokenizer("/model/vocab/a", -1, "vocab: 'a' is -1");
@@ -223,8 +222,8 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   fs::remove(folder / "tokenizer.json");
   write(folder / "tokenizer_config.json", "{}");
 
-  folder.refused("config.json", R"({"model_type": "roberta"})",
-                 "config.json: 'model_type' is 'roberta', which is not supported; lexformer reads");
+  folder.refused("config.json", R"({"model_type": "t5"})",
+                 "config.json: 'model_type' is 't5', which is not supported; lexformer reads");
   folder.refused("config.json", R"({"model_type": 3})", "config.json: 'model_type' is 3, expected a text");
   folder.refused("config.json", "", "config.json: not JSON");
   folder.refused("config.json", R"({"model_type": "bert", "is_decoder": true})", "only encoders are supported");
@@ -250,7 +249,8 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   folder.refused("adapter_config.json", "{}", "has an adapter (adapter_config.json)");
 
   fs::rename(folder / "vocab.txt", folder / "v");
-  folder.refused("spiece.model", "x", "spiece.model: this kind of tokenizer is not supported");
+  folder.refused("tokenizer.model", "x", "tokenizer.model: this kind of tokenizer is not supported");
+  folder.refused("spiece.model", "x", "spiece.model: there is no tokenizer.json beside it; tools/convert_hf.py makes one from this file");
   expect_file_error([&] { ModelFile::open(folder.path.string()); }, "neither vocab.txt nor tokenizer.json");
   fs::rename(folder / "v", folder / "vocab.txt");
   fs::remove(folder / "model.safetensors");
@@ -403,6 +403,9 @@ TEST_CASE("ModelFile: names within a wrapper") {
   CHECK(names("model.bert.", true).back() == "loss.weight");
   CHECK(names("model.bert.", true).size() == expected.size() + 1);
   CHECK(names("mine.bert.", true).back().starts_with("mine.bert."));
+  // "distilbert." ends with "bert.", the prefix of another family.
+  for (const std::string wrapper : {"", "module."})
+    CHECK(detail::wrapper_prefix({wrapper + "distilbert.embeddings.word_embeddings.weight"}, "distilbert.") == wrapper);
 }
 
 TEST_CASE("ModelFile: vocabulary and tokenizer as texts") {

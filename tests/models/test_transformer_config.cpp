@@ -160,7 +160,7 @@ TEST_CASE("a model with one token type reads single texts, not pairs") {
   auto file = test::tiny_file();
   file.config["type_vocab_size"] = 1u;
   CHECK(error_message([&] { CrossEncoder<double>(file, CrossEncoderOptions{}); }) ==
-        "tiny.lxf: 'type_vocab_size' is 1: the model has one token type, so it reads single texts, not pairs");
+        "tiny.lxf: 'type_vocab_size' is 1, but the tokenizer gives two texts 2 token types: this model reads single texts, not pairs");
 }
 
 TEST_CASE("config: a model without position embeddings and without attention terms is saved so") {

@@ -8,12 +8,17 @@
 #include "lexformer/attention/term.hpp"
 #include "lexformer/nn/layer_norm.hpp"
 #include "lexformer/nn/linear.hpp"
+#include "lexformer/ops/dropout.hpp"
 
 namespace lexformer {
 
 struct MultiHeadOptions {
   std::size_t width = 0, heads = 0;
   double attention_dropout = 0, hidden_dropout = 0, layer_norm_eps = 1e-12;
+  bool qkv_bias = true, dense_bias = true, norm_bias = true;
+  bool pre_norm = false,
+       norms = true;  // pre_norm: x + f(LayerNorm(x)) in place of LayerNorm(x + f(x)); norms: whether there is a LayerNorm
+  double scale = 0;   // of q . k, unless a term sets it; 0: 1 / sqrt(d)
 };
 
 /// The inputs of an attention layer besides its hidden states.
@@ -28,8 +33,8 @@ struct LayerInputs {
 
 /// Multi-head self-attention with residual connection, as in BERT (Vaswani et al. 2017; Devlin et al. 2019):
 ///   y = LayerNorm(x + dropout(attention(x W_q^T + b_q | x W_k^T + b_k | x W_v^T + b_v) W_o^T + b_o)),   x, y (N, D): N tokens, width D
-/// Parameters have the names of HuggingFace's BertAttention. The weights of query, key and value are slices of one Tensor, and so are their
-/// biases, so that linear() computes all three by one product.
+/// With pre_norm y = x + dropout(attention(LayerNorm(x) ...) W_o^T + b_o). Parameters have the names of HuggingFace's BertAttention. The
+/// weights of query, key and value are slices of one Tensor, and so are their biases, so that linear() computes all three by one product.
 template <class T = float, class Dev = Cpu>
 struct MultiHeadAttention {
   Linear<T, Dev> query, key, value, dense;
@@ -42,11 +47,11 @@ struct MultiHeadAttention {
   std::shared_ptr<AttentionCore<T, Dev>> core{};                // null: a single call of attention()
 
   MultiHeadAttention(const MultiHeadOptions& o, Init& init, DropoutSites& sites)
-      : query(o.width, o.width, init),
-        key(o.width, o.width, init),
-        value(o.width, o.width, init),
-        dense(o.width, o.width, init),
-        norm(o.width, o.layer_norm_eps, init),
+      : query(o.width, o.width, init, o.qkv_bias),
+        key(o.width, o.width, init, o.qkv_bias),
+        value(o.width, o.width, init, o.qkv_bias),
+        dense(o.width, o.width, init, o.dense_bias),
+        norm(o.width, o.layer_norm_eps, init, o.norm_bias),
         options(o),
         attention_site(sites.next()),
         output_site(sites.next()) {
@@ -74,6 +79,7 @@ struct MultiHeadAttention {
     const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward};
     for (const auto& term : terms) qkv = term->transform(in);
     auto scores = layer.shared;
+    if (options.scale != 0 && !scores.scale) scores.scale = static_cast<accumulate_t<T>>(options.scale);
     for (const auto& term : terms) {
       if (layer.calibrated != nullptr && !term->calibrate(in, scores)) *layer.calibrated = false;
       term->contribute(in, scores);
@@ -87,19 +93,21 @@ struct MultiHeadAttention {
   };
   Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
     const NameScope scope("attention");
-    const auto [qkv, scores] = prepare(x, layer);
+    const auto [qkv, scores] = prepare(options.pre_norm && options.norms ? norm(x) : x, layer);
     const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward};
     auto call = layer.attention;
     call.dropout = layer.forward.dropout(options.attention_dropout, attention_site);
     const auto y = core ? (*core)(in, scores, call) : attention(qkv, layer.batch.offsets, options.heads, scores, call);
-    return {norm(dense(y.context), x, layer.forward.dropout(options.hidden_dropout, output_site)), y.attentions};
+    const auto mask = layer.forward.dropout(options.hidden_dropout, output_site);
+    if (options.pre_norm) return {add(x, dropout(dense(y.context), mask)), y.attentions};
+    return {norm(dense(y.context), x, mask), y.attentions};
   }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("self.query", query);
     v("self.key", key);
     v("self.value", value);
     v("output.dense", dense);
-    v("output.LayerNorm", norm);
+    if (options.norms) v("output.LayerNorm", norm);
   }
 
  private:

@@ -80,6 +80,8 @@ class TermFactory {
 
   /// Whether the terms encode positions. A model has at most one such scheme; with one it has no position embeddings by default.
   virtual bool positions() const { return false; }
+  /// Whether a model that is trained with other terms keeps these, as it keeps its position scheme, unless they are named anew.
+  virtual bool stays() const { return positions(); }
   /// Whether the terms compare the two texts of a pair, so that they have no meaning for a single text.
   virtual bool needs_pairs() const { return false; }
   /// Gives the knowledge that features are computed from, e.g. dependency trees.

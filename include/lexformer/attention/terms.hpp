@@ -9,6 +9,7 @@
 #include "lexformer/attention/deberta.hpp"
 #include "lexformer/attention/lea.hpp"
 #include "lexformer/attention/position_bias.hpp"
+#include "lexformer/attention/reach.hpp"
 #include "lexformer/attention/relative.hpp"
 #include "lexformer/attention/rope.hpp"
 #include "lexformer/attention/syntax.hpp"
@@ -35,7 +36,9 @@ TermFactories<T, Dev>& attention_terms() {
                                    {"deberta", [] { return std::make_shared<DebertaFactory<T, Dev>>(); }},
                                    {"t5", [] { return std::make_shared<T5Factory<T, Dev>>(); }},
                                    {"alibi", [] { return std::make_shared<AlibiFactory<T, Dev>>(); }},
-                                   {"rope", [] { return std::make_shared<RopeFactory<T, Dev>>(); }}};
+                                   {"rope", [] { return std::make_shared<RopeFactory<T, Dev>>(); }},
+                                   {"rope_by_layer", [] { return std::make_shared<RopeByLayerFactory<T, Dev>>(); }},
+                                   {"reach", [] { return std::make_shared<ReachFactory<T, Dev>>(); }}};
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,7 +16,7 @@
 
 namespace lexformer {
 
-struct Encoding;        // text/wordpiece.hpp
+struct Encoding;        // text/encoding.hpp
 struct LexicalMatrix;   // text/lexical.hpp
 struct LexicalOptions;  // text/lexical.hpp
 
@@ -25,6 +26,16 @@ using FeatureMaker = std::function<void(std::span<const Encoding>, Batch&)>;
 /// Makes the word similarities of each pair of tokens as codes (text/lexical.hpp), under a name in Batch::features.
 /// Each encoding is processed independently, so the number of threads does not affect the result.
 FeatureMaker lexical_feature(const LexicalOptions& options, std::string name = "lexical");
+
+/// The rows of a table of positions that does not begin with the first token's: offset + t for token t. With a padding id, a token with
+/// this id has the row offset - 1 and is not counted, as in HuggingFace's RoBERTa. Feature "position_rows".
+inline constexpr const char* position_rows = "position_rows";
+FeatureMaker position_rows_feature(std::size_t offset, std::optional<std::int32_t> padding_id);
+
+/// The row of the last token of each sequence that is not `padding_id`; without one the last token, and the first one if all are padding,
+/// as HuggingFace's GPT2ForSequenceClassification has it. Feature "last_token".
+inline constexpr const char* last_token = "last_token";
+FeatureMaker last_token_feature(std::optional<std::int32_t> padding_id);
 
 /// Merges the examples of a batch into one table of levels: the distinct levels of all examples, ascending. The codes of
 /// all matrices follow each other.
@@ -39,8 +50,8 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const FeatureMak
 
 #if LEXFORMER_BODIES
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/text/encoding.hpp"
 #include "lexformer/text/lexical.hpp"
-#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
 
@@ -73,6 +84,31 @@ LEXFORMER_INLINE FeatureMaker lexical_feature(const LexicalOptions& options, std
     std::vector<LexicalMatrix> matrices(encodings.size());
     parallel_for(encodings.size(), 1, [&](std::size_t i, std::size_t) { matrices[i] = lexical_matrix(encodings[i], options); });
     batch.features[name] = {Per::pair, merge(matrices)};
+  };
+}
+
+LEXFORMER_INLINE FeatureMaker position_rows_feature(std::size_t offset, std::optional<std::int32_t> padding_id) {
+  return [first = static_cast<std::int32_t>(offset), padding_id](std::span<const Encoding> encodings, Batch& batch) {
+    std::vector<std::int32_t> rows;
+    rows.reserve(batch.ids.size());
+    for (const Encoding& e : encodings) {
+      std::int32_t next = first;
+      for (const std::int32_t id : e.ids) rows.push_back(padding_id && id == *padding_id ? first - 1 : next++);
+    }
+    batch.features[position_rows] = {Per::token, std::move(rows)};
+  };
+}
+
+LEXFORMER_INLINE FeatureMaker last_token_feature(std::optional<std::int32_t> padding_id) {
+  return [padding_id](std::span<const Encoding> encodings, Batch& batch) {
+    std::vector<std::int32_t> rows;
+    for (std::size_t s = 0; s < encodings.size(); ++s) {
+      const auto& ids = encodings[s].ids;
+      std::size_t last = ids.size() - 1;
+      while (padding_id && last > 0 && ids[last] == *padding_id) --last;
+      rows.push_back(static_cast<std::int32_t>(batch.offsets.begin(s) + last));
+    }
+    batch.features[last_token] = {Per::example, std::move(rows)};
   };
 }
 

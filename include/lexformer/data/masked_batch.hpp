@@ -19,10 +19,10 @@ struct MaskedBatch {
   std::vector<std::int32_t> positions, labels;  // token rows of the batch and their original tokens; may be empty
 };
 
-/// Makes the masked batch of these rows. Document `row` gets the masks of (seed, epoch, first + row): they change in each epoch and depend
-/// neither on the batch nor on the number of threads.
+/// Makes the masked batch of these rows, with the features of its masked tokens. Document `row` gets the masks of (seed, epoch,
+/// first + row): they change in each epoch and depend neither on the batch nor on the number of threads.
 MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::span<const std::size_t> rows, const Masker& masker,
-                              std::uint64_t seed, std::uint32_t epoch, std::uint64_t first = 0);
+                              std::uint64_t seed, std::uint32_t epoch, std::uint64_t first = 0, std::span<const FeatureMaker> makers = {});
 
 }  // namespace lexformer
 
@@ -30,20 +30,21 @@ MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::span<con
 namespace lexformer {
 
 LEXFORMER_INLINE MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::span<const std::size_t> rows, const Masker& masker,
-                                               std::uint64_t seed, std::uint32_t epoch, std::uint64_t first) {
+                                               std::uint64_t seed, std::uint32_t epoch, std::uint64_t first,
+                                               std::span<const FeatureMaker> makers) {
   MaskedBatch out;
   std::vector<Encoding> chosen;
-  std::vector<std::int32_t> ids;
+  std::size_t before = 0;  // tokens of the documents before this one
   for (const std::size_t row : rows) {
     if (row >= documents.size()) fail("make_masked_batch", "row ", row, " of ", documents.size(), " documents");
-    const auto masked = masker(documents[row], masking_stream(seed, epoch, static_cast<std::uint32_t>(first + row)));
-    for (const std::int32_t position : masked.positions) out.positions.push_back(static_cast<std::int32_t>(ids.size()) + position);
+    auto masked = masker(documents[row], masking_stream(seed, epoch, static_cast<std::uint32_t>(first + row)));
+    for (const std::int32_t position : masked.positions) out.positions.push_back(static_cast<std::int32_t>(before) + position);
     out.labels.insert(out.labels.end(), masked.labels.begin(), masked.labels.end());
-    ids.insert(ids.end(), masked.ids.begin(), masked.ids.end());
+    before += masked.ids.size();
     chosen.push_back(documents[row]);
+    chosen.back().ids = std::move(masked.ids);
   }
-  out.batch = make_batch(chosen);
-  out.batch.ids = std::move(ids);
+  out.batch = make_batch(chosen, makers);
   out.batch.index.assign(rows.begin(), rows.end());
   return out;
 }

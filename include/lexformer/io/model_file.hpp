@@ -9,9 +9,11 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/io/architecture.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/io/safetensors.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
+#include "lexformer/text/tokenizer.hpp"
 
 namespace lexformer {
 
@@ -69,10 +71,14 @@ Tokenizer make_tokenizer(const ModelFile& model);
 
 namespace detail {
 
-/// Gives HuggingFace checkpoints of any age and origin the same names, without what a wrapper put before them: `prefix` ("bert." or
-/// "electra.") before the encoder's tensors, LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta. Removes buffers and
-/// duplicates.
-void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied);
+/// What a wrapper put before the names and the prefix of the family, e.g. "module." of DataParallel or "model." of Lightning; empty if
+/// nothing or not the same.
+std::string wrapper_prefix(const std::vector<std::string>& names, std::string_view prefix);
+
+/// Gives HuggingFace checkpoints of any age, origin and family the same names, without what a wrapper put before them: BERT's after
+/// the family's prefix, LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta. Removes buffers and duplicates. heads: of
+/// attention.
+void normalize_names(TensorFile& tensors, const Architecture& architecture, bool tied, std::size_t heads);
 
 }  // namespace detail
 
@@ -87,11 +93,11 @@ void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied);
 #include <utility>
 #include <vector>
 
-#include "lexformer/io/architecture.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/folder_keys.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/sentence_modules.hpp"
+#include "lexformer/io/token_pipeline_file.hpp"
 #include "lexformer/version.hpp"
 
 namespace lexformer {
@@ -100,14 +106,12 @@ LEXFORMER_INLINE std::string ModelFile::model_type() const { return get_string(c
 
 namespace detail {
 
-/// What a wrapper put before the names, e.g. "module." of DataParallel or "model." of Lightning; empty if nothing or not the same.
-LEXFORMER_INLINE std::string wrapper_prefix(const std::vector<std::string>& names) {
+LEXFORMER_INLINE std::string wrapper_prefix(const std::vector<std::string>& names, std::string_view prefix) {
   std::set<std::string> found;
   for (std::string name : names) {
     if (!name.ends_with("embeddings.word_embeddings.weight")) continue;
     name.resize(name.size() - std::string_view("embeddings.word_embeddings.weight").size());
-    for (const auto& a : architectures)
-      if (const std::string base = cat(a.model_type, "."); name.ends_with(base)) name.resize(name.size() - base.size());
+    if (name.ends_with(prefix)) name.resize(name.size() - prefix.size());
     found.insert(std::move(name));
   }
   if (found.size() != 1) return "";
@@ -124,8 +128,34 @@ LEXFORMER_INLINE std::string wrapper_prefix(const std::vector<std::string>& name
   return rest.empty() || all ? *found.begin() : "";
 }
 
-LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied) {
-  const std::string wrapper = wrapper_prefix(tensors.names());
+/// The rows of heads of width d in the order 0, d / 2, 1, d / 2 + 1, ...
+LEXFORMER_INLINE std::vector<std::size_t> paired_rows(std::size_t rows, std::size_t heads) {
+  std::vector<std::size_t> order;
+  const std::size_t d = heads == 0 ? 0 : rows / heads;
+  for (std::size_t h = 0; h < heads; ++h)
+    for (std::size_t t = 0; t < d / 2; ++t) order.insert(order.end(), {h * d + t, h * d + t + d / 2});
+  return order;
+}
+
+/// Gives a tensor its canonical names and form.
+LEXFORMER_INLINE void rename_tensor(TensorFile& tensors, const std::string& old, CanonicalTensor to, std::string_view prefix,
+                                    std::size_t heads) {
+  for (std::string& name : to.names)
+    for (const char* part : {"embeddings.", "embeddings_project.", "encoder.", "pooler."})
+      if (name.starts_with(part)) {
+        name.insert(0, prefix);
+        break;
+      }
+  const bool matrix = tensors.shape(old).rank() == 2;
+  if (to.names.size() == 1 && to.names[0] != old) tensors.rename(old, to.names[0]);
+  if (to.transposed && matrix) tensors.transpose(to.names.size() == 1 ? to.names[0] : old);
+  if (to.names.size() > 1) tensors.split(old, to.names);
+  for (std::size_t i = 0; to.rotary && i < std::min<std::size_t>(2, to.names.size()); ++i)  // q and k
+    tensors.permute_rows(to.names[i], paired_rows(tensors.shape(to.names[i])[0], heads));
+}
+
+LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const Architecture& architecture, bool tied, std::size_t heads) {
+  const std::string wrapper = wrapper_prefix(tensors.names(), architecture.prefix);
   for (const std::string& old : tensors.names()) {
     std::string name = old.starts_with(wrapper) ? old.substr(wrapper.size()) : old;
     if (name.ends_with(".position_ids") || name.ends_with(".token_type_ids")) {
@@ -134,12 +164,14 @@ LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const std::string& pr
     }
     if (name.ends_with("LayerNorm.gamma")) name.replace(name.size() - 5, 5, "weight");
     if (name.ends_with("LayerNorm.beta")) name.replace(name.size() - 4, 4, "bias");
-    for (const char* part : {"embeddings.", "embeddings_project.", "encoder.", "pooler."})
-      if (name.starts_with(part)) {
-        name.insert(0, prefix);
-        break;
-      }
-    if (name != old) tensors.rename(old, name);
+    if (name.starts_with(architecture.prefix)) name.erase(0, architecture.prefix.size());
+    bool buffer = false;
+    each_word(architecture.buffers, [&](std::string_view end) { buffer = buffer || name.ends_with(end); });
+    if (buffer) {
+      tensors.erase(old);
+      continue;
+    }
+    rename_tensor(tensors, old, canonical_tensor(architecture, name), architecture.prefix, heads);
   }
   // The weight of the output layer of a masked language model is the word embedding, unless the config disables it.
   if (tied) {
@@ -215,9 +247,16 @@ LEXFORMER_INLINE ModelFile ModelFile::parse(std::string bytes, const std::string
   if (!config) fail_file(where, "lexformer.config is missing");
   model.config = parse_json(*config, where + ": lexformer.config");
   if (!model.config->is_object()) fail_file(where, "lexformer.config is no JSON object");
-  if (auto vocabulary = read_vocabulary(texts, "lexformer.vocab", where)) {
-    model.vocabulary = std::move(*vocabulary);
-    for (const char* key : {"lexformer.vocab", "lexformer.vocab_crc32"}) texts.erase(key);
+  if (auto json = take_checked(texts, "lexformer.tokenizer_json", where)) {
+    const std::string at = where + ": lexformer.tokenizer_json", here = where + ": lexformer.tokenizer";
+    const Json root = parse_json(*json, at, tokenizer_limits);
+    TokenPipelineFile found = parse_token_pipeline(root, std::move(*json), at);
+    model.vocabulary = std::move(found.vocabulary);
+    model.tokenizer = parse_tokenizer_json(parse_json(take("lexformer.tokenizer").value_or("{}"), here), here);
+    model.tokenizer.pipeline = std::move(found.pipeline);
+    model.check_vocabulary();
+  } else if (const auto vocabulary = take_checked(texts, "lexformer.vocab", where)) {
+    model.vocabulary = parse_vocabulary_text(*vocabulary, where + ": lexformer.vocab");
     const std::string here = where + ": lexformer.tokenizer";
     model.tokenizer = parse_tokenizer_json(parse_json(take("lexformer.tokenizer").value_or("{}"), here), here);
     model.check_vocabulary();
@@ -240,7 +279,7 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
   if (path_exists(inner / "adapter_config.json"))
     fail_file(inner.string(), "has an adapter (adapter_config.json), which is not supported; merge it into the weights first");
   const std::string type = get_string(model.config, "model_type", file, "bert");  // old configs lack the key
-  find_architecture(type, file);
+  const Architecture& architecture = find_architecture(type, file);
   if (get_bool(model.config, "is_decoder", file, false)) fail_file(file, "'is_decoder' is true; only encoders are supported");
   model.config["model_type"] = type;
   TokenizerFile tokenizer = read_tokenizer(inner);
@@ -253,7 +292,9 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
   model.check_vocabulary();
   model.tensors = detail::read_weights(inner, options);
   model.tensors.metadata.clear();
-  detail::normalize_names(model.tensors, type + ".", get_bool(model.config, "tie_word_embeddings", file, true));
+  detail::normalize_names(
+      model.tensors, architecture, get_bool(model.config, "tie_word_embeddings", file, true),
+      get_size(model.config, config_key(architecture, "num_attention_heads"), 1, 1024, file, architecture.num_attention_heads));
   if (modules.settings->is_object()) {
     model.tensors.merge(modules.tensors);
     Json& ours = model.config["lexformer"];
@@ -299,6 +340,7 @@ LEXFORMER_INLINE void ModelFile::read_cross_encoder(const std::filesystem::path&
 
 LEXFORMER_INLINE void ModelFile::check_vocabulary() const {
   std::vector<std::string> needed{tokenizer.unk, tokenizer.cls, tokenizer.sep};
+  if (tokenizer.pipeline) needed.clear();  // it was checked when it was read
   for (const AddedToken& token : tokenizer.added_tokens) needed.push_back(token.content);
   for (const std::string& token : needed)
     if (!vocabulary.id(token)) fail_file(path, "the vocabulary of ", vocabulary.size(), " tokens has no ", in_quotes(token));
@@ -318,7 +360,10 @@ LEXFORMER_INLINE TensorFile ModelFile::as_tensors(const std::string& where) cons
   out.metadata["lexformer.format"] = "1";
   out.metadata["lexformer.version"] = LEXFORMER_VERSION;
   out.metadata["lexformer.config"] = dump_json(config, where);
-  if (vocabulary.size() != 0) {
+  if (tokenizer.pipeline) {
+    write_checked(tokenizer.pipeline->json(), "lexformer.tokenizer_json", out.metadata);
+    out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), where);
+  } else if (vocabulary.size() != 0) {
     write_vocabulary(vocabulary, "lexformer.vocab", out.metadata);
     out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), where);
   }

@@ -90,6 +90,12 @@ class TensorFile {
   void erase(const std::string& name);
   /// Renames a tensor. Errors: `from` does not exist, or `to` exists.
   void rename(const std::string& from, const std::string& to);
+  /// Exchanges the rows and columns of a matrix. Errors: the tensor has not two dimensions.
+  void transpose(const std::string& name);
+  /// Divides the rows of a tensor among new ones, as many for each. Errors: they do not divide evenly; a name exists.
+  void split(const std::string& name, const std::vector<std::string>& parts);
+  /// Row i becomes the old row order[i]. Errors: there are not as many rows.
+  void permute_rows(const std::string& name, const std::vector<std::size_t>& order);
   /// Adds the tensors of another file (a shard). Errors: a name is in both.
   void merge(const TensorFile& other);
 
@@ -110,7 +116,7 @@ class TensorFile {
 
   const Entry& find(const std::string& name) const;
   std::vector<const Entries::value_type*> ordered() const;
-  static constexpr std::size_t max_header = 16u << 20, max_name = 512;  // bytes
+  static constexpr std::size_t max_header = 64u << 20, max_name = 512;  // bytes
 
   std::string header(const std::string& where) const;
   static Entry parse_entry(const std::string& name, const Json& value, std::string_view data, const std::string& where);
@@ -233,6 +239,42 @@ LEXFORMER_INLINE void TensorFile::rename(const std::string& from, const std::str
   auto node = entries_.extract(from);
   node.key() = to;
   entries_.insert(std::move(node));
+}
+
+LEXFORMER_INLINE void TensorFile::transpose(const std::string& name) {
+  const Entry& old = find(name);
+  if (old.shape.rank() != 2) fail_file(where_, "tensor ", in_quotes(name), " has the shape ", old.shape, ", expected a matrix");
+  const std::size_t rows = old.shape[0], columns = old.shape[1], width = dtype_info(old.dtype).width;
+  const auto turned = std::make_shared<std::string>(old.bytes.size(), '\0');
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j)
+      std::memcpy(turned->data() + (j * rows + i) * width, old.bytes.data() + (i * columns + j) * width, width);
+  entries_[name] = {old.dtype, Shape{columns, rows}, *turned, turned};
+}
+LEXFORMER_INLINE void TensorFile::split(const std::string& name, const std::vector<std::string>& parts) {
+  const Entry whole = find(name);
+  const std::size_t rows = whole.shape.rank() == 0 ? 0 : whole.shape[0], count = rows / parts.size();
+  if (count == 0 || rows % parts.size() != 0)
+    fail_file(where_, "tensor ", in_quotes(name), " has the shape ", whole.shape, ", expected rows of ", parts.size(), " tensors");
+  std::vector<std::size_t> sizes(whole.shape.begin(), whole.shape.end());
+  sizes[0] = count;
+  entries_.erase(name);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t bytes = whole.bytes.size() / parts.size();
+    if (!entries_.emplace(parts[i], Entry{whole.dtype, Shape(sizes.begin(), sizes.end()), whole.bytes.substr(i * bytes, bytes), whole.owner}).second)
+      fail_file(where_, "two tensors would be called ", in_quotes(parts[i]));
+  }
+}
+
+LEXFORMER_INLINE void TensorFile::permute_rows(const std::string& name, const std::vector<std::size_t>& order) {
+  const Entry& old = find(name);
+  if (old.shape.rank() == 0 || old.shape[0] != order.size())
+    fail_file(where_, "tensor ", in_quotes(name), " has the shape ", old.shape, ", expected ", order.size(), " rows");
+  const std::size_t width = order.empty() ? 0 : old.bytes.size() / order.size();
+  const auto moved = std::make_shared<std::string>();
+  moved->reserve(old.bytes.size());
+  for (const std::size_t row : order) moved->append(old.bytes.substr(row * width, width));
+  entries_[name] = {old.dtype, old.shape, *moved, moved};
 }
 
 LEXFORMER_INLINE void TensorFile::merge(const TensorFile& other) {

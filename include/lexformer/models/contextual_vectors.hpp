@@ -19,8 +19,8 @@
 #include "lexformer/core/names.hpp"
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/models/encoder.hpp"
+#include "lexformer/text/tokenizer.hpp"
 #include "lexformer/text/unicode.hpp"
-#include "lexformer/text/wordpiece.hpp"
 #include "lexformer/words/vectors.hpp"
 
 namespace lexformer {
@@ -86,7 +86,7 @@ class ContextualVectors {
         counts_(words_.size()),
         rows_({words_.size(), encoder.config().hidden_size}),
         makers_(encoder.features()) {
-    options_.max_length = std::min(options.max_length, encoder.config().max_position_embeddings);
+    options_.max_length = std::min(options.max_length, encoder.config().max_tokens());
     const double start = options.pooling == WordPooling::mean ? 0 : -std::numeric_limits<double>::infinity();
     std::fill_n(rows_.mutable_data(), rows_.size(), start);
     for (std::size_t i = 0; i < words_.size(); ++i) index_.emplace(words_[i], i);

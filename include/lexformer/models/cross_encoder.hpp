@@ -145,14 +145,16 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
   if (options_.task.texts < 1 || options_.task.texts > 2)
     fail_usage("CrossEncoder", "an example has 1 or 2 texts, not ", options_.task.texts);
   const char* const texts = options_.task.texts == 1 ? "a text" : "two texts";
-  const std::size_t least = min_length(options_.task.texts);
+  const std::size_t least = this->tokenizer().added(options_.task.texts) + options_.task.texts;
   if (options_.max_length < least)
     fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for ", texts, "; the least is ", least);
-  if (config.max_position_embeddings < least)
-    fail_file(file.path, "'max_position_embeddings' is ", config.max_position_embeddings, ", which leaves no room for ", texts);
-  if (options_.task.texts == 2 && config.type_vocab_size < 2)
-    fail_file(file.path, "'type_vocab_size' is 1: the model has one token type, so it reads single texts, not pairs");
-  options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
+  if (config.max_tokens() < least)
+    fail_file(file.path, "'max_position_embeddings' is ", config.max_tokens(), ", which leaves no room for ", texts);
+  const std::size_t types = this->tokenizer().types(options_.task.texts);
+  if (config.type_vocab_size != 0 && config.type_vocab_size < types)
+    fail_file(file.path, "'type_vocab_size' is ", config.type_vocab_size, ", but the tokenizer gives ", texts, " ", types,
+              " token types: this model reads single texts, not pairs");
+  options_.max_length = std::min(options_.max_length, config.max_tokens());
   this->make_encoder(static_cast<double>(options_.task.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)));
   for (const auto& [name, factory] : this->encoder().factories())
     if (options_.task.texts == 1 && factory->needs_pairs())
@@ -166,7 +168,7 @@ template <class T, class Dev>
 typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward,
                                                                        const EncodeOptions& encode) const {
   auto y = this->encoder()(batch, forward, encode);
-  auto logits = (*head_)(y.last, batch.offsets, forward);
+  auto logits = (*head_)(y.last, batch, forward);
   return {std::move(logits), std::move(y)};
 }
 

@@ -78,7 +78,7 @@ Encoder<T, Dev>::Encoder(const ModelFile& file, const std::optional<TrainingStar
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const std::string> texts, const TextEncodeOptions& options) const {
-  const std::size_t length = std::min(options.max_length, this->config().max_position_embeddings);
+  const std::size_t length = std::min(options.max_length, this->config().max_tokens());
   return encode(std::span<const Encoding>(encode_all(this->tokenizer(), texts, length)), options);
 }
 

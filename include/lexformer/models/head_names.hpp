@@ -11,11 +11,8 @@
 namespace lexformer {
 
 namespace detail {
-/// Beginnings of the names of tensors: of lexformer's heads, and of HuggingFace's for an architecture.
+/// Beginnings of the names of tensors of lexformer's heads.
 inline constexpr std::array<std::string_view, 3> own_heads{"lexformer.head.", "lexformer.tagger.", "lexformer.dense."};
-inline constexpr std::array<std::string_view, 4> bert_heads{"bert.pooler.", "classifier.", "cls.", "qa_outputs."};
-inline constexpr std::array<std::string_view, 4> electra_heads{"classifier.", "discriminator_predictions.", "generator_", "qa_outputs."};
-
 inline constexpr std::string_view threshold_key = "lexformer.threshold", calibration_key = "lexformer.calibration",
                                   records_key = "lexformer.records", trained_key = "lexformer.trained_on";
 }  // namespace detail
@@ -23,8 +20,9 @@ inline constexpr std::string_view threshold_key = "lexformer.threshold", calibra
 /// Whether a tensor belongs to a head of this architecture.
 inline bool is_head_tensor(const Architecture& a, std::string_view name) {
   const auto begins = [name](std::string_view head) { return name.starts_with(head); };
-  const auto& theirs = a.pooler ? detail::bert_heads : detail::electra_heads;
-  return std::any_of(detail::own_heads.begin(), detail::own_heads.end(), begins) || std::any_of(theirs.begin(), theirs.end(), begins);
+  bool theirs = false;
+  detail::each_word(a.heads, [&](std::string_view head) { theirs = theirs || begins(head); });
+  return theirs || std::any_of(detail::own_heads.begin(), detail::own_heads.end(), begins);
 }
 
 /// Whether the text under this key of the metadata tells how the scores of a cross-encoder are read and its texts are made.

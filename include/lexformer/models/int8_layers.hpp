@@ -47,13 +47,14 @@ std::vector<Int8Slot<T, Dev>> int8_slots(Transformer<T, Dev>& encoder) {
   std::vector<Int8Slot<T, Dev>> slots;
   for (std::size_t i = 0; i < encoder.layers.size(); ++i) {
     auto& l = encoder.layers[i];
-    const std::string at = cat(encoder.config.model_type, ".encoder.layer.", i, ".");
+    const std::string at = cat(encoder.config.architecture().prefix, "encoder.layer.", i, ".");
     slots.push_back({{{at + "attention.self.query", &l.attention.query},
                       {at + "attention.self.key", &l.attention.key},
                       {at + "attention.self.value", &l.attention.value}},
                      &l.attention.int8});
     slots.push_back({{{at + "attention.output.dense", &l.attention.dense}}, &l.attention.dense.int8});
     slots.push_back({{{at + "intermediate.dense", &l.intermediate}}, &l.intermediate.int8});
+    if (l.gate) slots.push_back({{{at + "intermediate.gate", &*l.gate}}, &l.gate->int8});
     slots.push_back({{{at + "output.dense", &l.output}}, &l.output.int8});
   }
   return slots;

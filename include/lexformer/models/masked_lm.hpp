@@ -29,7 +29,7 @@ struct MaskedLmHead {
       : dense(c.hidden_size, c.hidden_size, init),
         norm(c.hidden_size, c.layer_norm_eps, init),
         bias(init.constant<T, Dev>({c.vocab_size}, T{0})),
-        activation(c.hidden_act) {}
+        activation(c.architecture().masked_gelu ? Activation::gelu : c.hidden_act) {}
   Var<T, Dev> transform(const Var<T, Dev>& x) const { return norm(activate(activation, dense(x))); }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("bias", bias);
@@ -106,7 +106,7 @@ template <class T, class Dev>
 void MaskedLm<T, Dev>::make(const std::string& where) {
   const TransformerConfig& config = this->parsed_config();
   if (!config.architecture().masked_lm)
-    fail_file(where, "'model_type' is ", in_quotes(config.model_type), "; masked language models are supported for bert only");
+    fail_file(where, "'model_type' is ", in_quotes(config.model_type), "; its masked language model is not supported");
   const double width = static_cast<double>(config.hidden_size);
   this->make_encoder(width * width + static_cast<double>(config.vocab_size));
   head_ = std::make_unique<MaskedLmHead<T, Dev>>(config, this->init());

@@ -27,7 +27,7 @@ namespace lexformer {
 
 /// What a model loaded for training may have in addition to its file: attention terms, and new parameters drawn from `seed`.
 struct TrainingStart {
-  std::vector<TermConfig> attention{};  // the position scheme is the file's unless one is named here
+  std::vector<TermConfig> attention{};  // the position scheme and the reach are the file's unless named here
   std::uint64_t seed = 0;
 };
 
@@ -73,8 +73,8 @@ class Pretrained {
   /// word embeddings; the model has a plug already.
   void plug_in(std::shared_ptr<EmbeddingPlug<T, Dev>> plug);
   /// Excludes the parameters of these names from training; returns how many. * stands for anything, the name of a module for all that is
-  /// in it, and `bert.`, `electra.` or `lexformer.` before it can be left out: "embeddings", "encoder.layer.3", "encoder.layer.*.output.*".
-  /// Errors (usage): no name fits.
+  /// in it, and `bert.` (or the family's prefix) or `lexformer.` before it can be left out: "embeddings", "encoder.layer.3",
+  /// "encoder.layer.*.output.*". Errors (usage): no name fits.
   std::size_t freeze(const std::string& pattern);
   /// The names of the frozen parameters.
   const std::vector<std::string>& frozen() const { return frozen_; }
@@ -197,17 +197,22 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
   if (start) {
     stored_attention_ = parsed_.attention;
     const auto& known = attention_terms<T, Dev>();
-    const auto is_position_scheme = [&](const TermConfig& t) {
+    const auto is = [&](const TermConfig& t, bool (TermFactory<T, Dev>::*what)() const) {
       const auto found = known.find(t.name);
-      return found != known.end() && found->second()->positions();
+      return found != known.end() && (*found->second().*what)();
     };
+    const auto is_scheme = [&](const TermConfig& t) { return is(t, &TermFactory<T, Dev>::positions); };
     const auto& named = start->attention;
-    const auto scheme = std::find_if(named.begin(), named.end(), is_position_scheme);
-    std::erase_if(parsed_.attention, [&](const TermConfig& t) { return !is_position_scheme(t); });
+    const auto scheme = std::find_if(named.begin(), named.end(), is_scheme);
+    std::erase_if(parsed_.attention, [&](const TermConfig& t) { return !is(t, &TermFactory<T, Dev>::stays); });
     if (scheme != named.end()) {
-      if (parsed_.attention.empty() || parsed_.attention[0].name != scheme->name) parsed_.position_embeddings.reset();
-      parsed_.attention.clear();
+      const auto stored = std::find_if(parsed_.attention.begin(), parsed_.attention.end(), is_scheme);
+      if (stored == parsed_.attention.end() || stored->name != scheme->name) parsed_.position_embeddings.reset();
+      std::erase_if(parsed_.attention, is_scheme);
     }
+    std::erase_if(parsed_.attention, [&](const TermConfig& t) {
+      return std::any_of(named.begin(), named.end(), [&](const TermConfig& n) { return n.name == t.name; });
+    });
     for (const TermConfig& term : named) parsed_.attention.push_back(term);
   }
   check_vocabulary();
@@ -217,7 +222,7 @@ template <class T, class Dev>
 Pretrained<T, Dev>::Pretrained(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
                                const std::string& where)
     : path_(where), tokenizer_(std::move(vocabulary), tokenizer), seed_(seed) {
-  json_ = complete_config(config, tokenizer_.vocabulary().size(), where);
+  json_ = complete_config(config, tokenizer_.vocabulary().size(), tokenizer_.vocabulary().id(tokenizer_.options().pad), where);
   parsed_ = parse_transformer_config(json_, where);
   init_ = Init(seed, parsed_.initializer_range);
   check_vocabulary();
@@ -248,7 +253,8 @@ void Pretrained<T, Dev>::make_encoder(double head_weights) {
     }
     const bool positions = c.position_embeddings.value_or(!scheme);
     const double needed = head_weights + size(c.vocab_size + (positions ? c.max_position_embeddings : 0) + c.type_vocab_size) * e +
-                          (e == h ? 0 : e * h) + size(c.num_hidden_layers) * (4 * h * h + 2 * h * size(c.intermediate_size));
+                          (e == h ? 0 : e * h) +
+                          size(c.num_hidden_layers) * (4 * h * h + (c.architecture().gated ? 3 : 2) * h * size(c.intermediate_size));
     for (const std::string& name : file_->tensors.names()) held += size(file_->tensors.shape(name).size());
     // Terms may be new, and may have as many weights as the file.
     if (needed + std::max(0.0, terms - held) > held + few)
@@ -268,6 +274,8 @@ void Pretrained<T, Dev>::set_plug(std::shared_ptr<EmbeddingPlug<T, Dev>> plug) {
     throw Error(
         file_ != nullptr ? ErrorKind::file : ErrorKind::usage,
         cat(path_, ": its word embeddings have ", expected, " numbers, the vectors of its plug ", in_quotes(plug->name()), " ", size));
+  if (!tokenizer_.is_wordpiece())
+    fail_usage(path_, "a plug of word embeddings needs WordPiece, this model has another tokenizer: ", in_quotes(plug->name()));
   plug->adapt(tokenizer_);
   encoder_->embeddings.plug = std::move(plug);
 }
@@ -331,7 +339,7 @@ void Pretrained<T, Dev>::load_state() {
   };
   for (const auto& p : parameters) all.push_back({p.name, p.var.shape()});
   for (auto& name : compare_tensors(tensors, all).unexpected) unused_tensors_.push_back(std::move(name));
-  unused_config_ = refused_keys(file_->config, "config.json");
+  unused_config_ = refused_config_keys(file_->config, architecture);
   if (!start_) {
     // HuggingFace stores a table of position embeddings with these schemes but does not read it.
     const bool idle_table =
@@ -384,7 +392,7 @@ void Pretrained<T, Dev>::restore(const ModelFile& saved) {
 template <class T, class Dev>
 std::size_t Pretrained<T, Dev>::freeze(const std::string& pattern) {
   const auto fits = [&](std::string_view name) { return fits_glob(pattern, name) || fits_glob(pattern + ".*", name); };
-  const std::string model = config().model_type + ".", ours = "lexformer.";
+  const std::string model(config().architecture().prefix), ours = "lexformer.";
   const std::size_t before = frozen_.size();
   for (auto& p : parameters()) {
     const std::string_view name = p.name;

@@ -17,7 +17,7 @@
 #include "lexformer/metrics/score_calibration.hpp"
 #include "lexformer/models/task.hpp"
 #include "lexformer/models/transformer_config.hpp"
-#include "lexformer/text/wordpiece.hpp"
+#include "lexformer/text/encoding.hpp"
 
 namespace lexformer {
 

@@ -123,10 +123,11 @@ SentenceEncoder<T, Dev>::SentenceEncoder(const ModelFile& file, const SentenceEn
     : Pretrained<T, Dev>(file, start), options_(options) {
   const TransformerConfig& config = this->parsed_config();
   if (options_.pooling == Pooling::none) fail_usage("SentenceEncoder", "pooling 'none' gives no vector of a text; use mean, cls or max");
-  if (options_.max_length < min_length(1) || config.max_position_embeddings < min_length(1))
-    fail_usage("SentenceEncoder", "max_length ", std::min(options_.max_length, config.max_position_embeddings),
-               " leaves no room for a text; the least is ", min_length(1));
-  options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
+  const std::size_t least = this->tokenizer().added(1) + 1;
+  if (options_.max_length < least || config.max_tokens() < least)
+    fail_usage("SentenceEncoder", "max_length ", std::min(options_.max_length, config.max_tokens()),
+               " leaves no room for a text; the least is ", least);
+  options_.max_length = std::min(options_.max_length, config.max_tokens());
   double weights = 0;
   std::size_t width = config.hidden_size;
   for (const auto& d : options_.dense) {

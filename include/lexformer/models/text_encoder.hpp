@@ -73,7 +73,7 @@ class HiddenStates final : public TextEncoderOf<T, Dev, Encoder> {
   HiddenStates(ModelFile file, const Compute& compute, const ModelExtras& extras)
       : TextEncoderOf<T, Dev, Encoder>(std::move(file), compute, extras, std::optional<TrainingStart>()) {}
   using TextEncoder::encode;
-  std::size_t max_length() const override { return this->config().max_position_embeddings; }
+  std::size_t max_length() const override { return this->config().max_tokens(); }
   Tensor<float> encode(std::span<const Encoding> texts, const TextEncodeOptions& options) const override {
     return this->model_.encode(texts, options);
   }

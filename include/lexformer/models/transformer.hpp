@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The BERT encoder (Devlin et al. 2019) and Electra's (Clark et al. 2020), numerically equal to HuggingFace's and with the same names.
+// The encoders of BERT (Devlin et al. 2019) and its family (io/architecture.hpp), numerically equal to HuggingFace's. Parameters have the
+// names of HuggingFace's BERT in all families.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,17 +29,19 @@ inline DropoutSites head() { return {0x10000, 0x10000}; }
 inline DropoutSites terms() { return {0x20000, 0x10000}; }  // of attention terms and cores, in the order of the config's list
 }  // namespace site
 
-/// The embeddings: x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])); in Electra x W^T + b if the sizes differ.
-/// The position embeddings are left out if a position scheme replaces them (TermFactory::positions).
+/// The embeddings: x = dropout(LayerNorm(word[id] + type[type_id] + position[row])); in Electra x W^T + b if the sizes differ.
+/// The position embeddings are left out if a position scheme replaces them (TermFactory::positions), the types if the family has none.
+/// LayerNorm is left out in families without one. row: the token's place in its sequence, or the feature `position_rows` where the family
+/// counts otherwise (PositionRule).
 template <class T = float, class Dev = Cpu>
 struct TransformerEmbeddings {
   Embedding<T, Dev> word;
   std::unique_ptr<Embedding<T, Dev>> position;
-  Embedding<T, Dev> type;
-  LayerNorm<T, Dev> norm;
+  std::unique_ptr<Embedding<T, Dev>> type;
+  std::unique_ptr<LayerNorm<T, Dev>> norm;
   std::unique_ptr<Linear<T, Dev>> projection;   // Electra's embeddings_project
   std::shared_ptr<EmbeddingPlug<T, Dev>> plug;  // changes word[id] of some tokens; usually null
-  std::size_t max_length;
+  std::size_t max_length, position_offset;
   double dropout_p;
 
   TransformerEmbeddings(const TransformerConfig& c, Init& init)
@@ -44,9 +49,11 @@ struct TransformerEmbeddings {
         position(c.position_embeddings.value_or(true)
                      ? std::make_unique<Embedding<T, Dev>>(c.max_position_embeddings, c.embedding_size, init)
                      : nullptr),
-        type(c.type_vocab_size, c.embedding_size, init),
-        norm(c.embedding_size, c.layer_norm_eps, init),
-        max_length(c.max_position_embeddings),
+        type(c.type_vocab_size != 0 ? std::make_unique<Embedding<T, Dev>>(c.type_vocab_size, c.embedding_size, init) : nullptr),
+        norm(c.architecture().embedding_norm ? std::make_unique<LayerNorm<T, Dev>>(c.embedding_size, c.layer_norm_eps, init, c.norm_bias)
+                                             : nullptr),
+        max_length(c.max_tokens()),
+        position_offset(c.position_offset),
         dropout_p(c.hidden_dropout_prob) {
     if (c.embedding_size != c.hidden_size) projection = std::make_unique<Linear<T, Dev>>(c.embedding_size, c.hidden_size, init);
   }
@@ -61,45 +68,70 @@ struct TransformerEmbeddings {
       words = (*plug)(word(batch.ids), batch, forward);
     else
       lookups.push_back({word.weight, batch.ids});
-    lookups.push_back({type.weight, batch.type_ids});
-    if (position) lookups.push_back({position->weight, batch.position_ids});
-    const auto x = norm(embedding_sum(words, lookups), forward.dropout(dropout_p, site::embeddings));
+    if (type) lookups.push_back({type->weight, batch.type_ids});
+    if (position && position_offset == 0) lookups.push_back({position->weight, batch.position_ids});
+    if (position && position_offset != 0)
+      lookups.push_back({position->weight, batch.feature(position_rows, "TransformerEmbeddings").indices});
+    const auto sum = embedding_sum(words, lookups);
+    const auto mask = forward.dropout(dropout_p, site::embeddings);
+    const auto x = norm ? (*norm)(sum, mask) : dropout(sum, mask);
     return projection ? (*projection)(x) : x;  // (N, D)
   }
 };
 
-/// One encoder layer:  y = attention(x);  LayerNorm(y + dropout(gelu(y W_1^T + b_1) W_2^T + b_2)),   (N, D) -> (N, D)
+/// One encoder layer:  y = attention(x);  LayerNorm(y + dropout(f(y))),   (N, D) -> (N, D), with f(y) = gelu(y W_1^T + b_1) W_2^T + b_2, or
+/// gated (gelu(y W_1^T + b_1) * (y W_g^T + b_g)) W_2^T + b_2. With pre-normalization y + dropout(f(LayerNorm(y))).
 template <class T = float, class Dev = Cpu>
 struct TransformerLayer {
   MultiHeadAttention<T, Dev> attention;
-  Linear<T, Dev> intermediate, output;
+  Linear<T, Dev> intermediate;
+  std::optional<Linear<T, Dev>> gate;
+  Linear<T, Dev> output;
   LayerNorm<T, Dev> norm;
   Activation activation;
+  bool pre_norm;
   double dropout_p;
   std::uint32_t output_site;  // of dropout
 
-  TransformerLayer(const TransformerConfig& c, Init& init, DropoutSites sites)
-      : attention({.width = c.hidden_size,
-                   .heads = c.num_attention_heads,
-                   .attention_dropout = c.attention_probs_dropout_prob,
-                   .hidden_dropout = c.hidden_dropout_prob,
-                   .layer_norm_eps = c.layer_norm_eps},
-                  init, sites),
-        intermediate(c.hidden_size, c.intermediate_size, init),
-        output(c.intermediate_size, c.hidden_size, init),
-        norm(c.hidden_size, c.layer_norm_eps, init),
+  TransformerLayer(const TransformerConfig& c, Init& init, DropoutSites sites, std::size_t number = 0)
+      : attention(attention_options(c, number), init, sites),
+        intermediate(c.hidden_size, c.intermediate_size, init, c.mlp_bias),
+        gate(c.architecture().gated ? std::make_optional<Linear<T, Dev>>(c.hidden_size, c.intermediate_size, init, c.mlp_bias) : std::nullopt),
+        output(c.intermediate_size, c.hidden_size, init, c.mlp_bias),
+        norm(c.hidden_size, c.layer_norm_eps, init, c.norm_bias),
         activation(c.hidden_act),
-        dropout_p(c.hidden_dropout_prob),
+        pre_norm(c.architecture().pre_norm),
+        dropout_p(c.layer_dropout),
         output_site(sites.next()) {}
+
+  static MultiHeadOptions attention_options(const TransformerConfig& c, std::size_t number) {
+    const Architecture& a = c.architecture();
+    const double d = static_cast<double>(c.hidden_size / c.num_attention_heads);
+    double scale = a.scaled ? 0 : 1;
+    if (c.scale_by_layer) scale = 1 / (std::sqrt(d) * static_cast<double>(number + 1));
+    return {.width = c.hidden_size,
+            .heads = c.num_attention_heads,
+            .attention_dropout = c.attention_probs_dropout_prob,
+            .hidden_dropout = a.attention_dropout ? c.layer_dropout : 0,
+            .layer_norm_eps = c.layer_norm_eps,
+            .qkv_bias = c.qkv_bias,
+            .dense_bias = c.attention_bias,
+            .norm_bias = c.norm_bias,
+            .pre_norm = a.pre_norm,
+            .norms = number > 0 || a.first_norm,
+            .scale = scale};
+  }
 
   typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& in) const {
     const auto y = attention(x, in);
     const NameScope scope("feed_forward");
-    const auto z = feed_forward(y.hidden);
-    return {norm(z, y.hidden, in.forward.dropout(dropout_p, output_site)), y.attentions};
+    const auto mask = in.forward.dropout(dropout_p, output_site);
+    if (pre_norm) return {add(y.hidden, dropout(feed_forward(norm(y.hidden)), mask)), y.attentions};
+    return {norm(feed_forward(y.hidden), y.hidden, mask), y.attentions};
   }
-  /// f(y W_1^T + b_1) W_2^T + b_2; inside (N, 4D)
+  /// f(y); inside (N, 4D)
   Var<T, Dev> feed_forward(const Var<T, Dev>& y) const {
+    if (gate) return output(multiply(activate(activation, intermediate(y)), (*gate)(y)));
     if (activation == Activation::gelu) {
       if (intermediate.int8 && output.int8) return feed_forward_int8(y, *intermediate.int8, *output.int8);
       const auto w1 = intermediate.packed_weights(), w2 = output.packed_weights();
@@ -112,6 +144,7 @@ struct TransformerLayer {
   void visit(ParameterVisitor<T, Dev>& v) {
     v("attention", attention);
     v("intermediate.dense", intermediate);
+    if (gate) v("intermediate.gate", *gate);
     v("output.dense", output);
     v("output.LayerNorm", norm);
   }
@@ -138,6 +171,7 @@ struct Transformer {
   TransformerConfig config;
   TransformerEmbeddings<T, Dev> embeddings;
   std::vector<TransformerLayer<T, Dev>> layers;
+  std::unique_ptr<LayerNorm<T, Dev>> norm;  // after all layers, with pre-normalization
   /// Whether training stores only the inputs of layers, and backward computes each layer again (autograd/checkpoint.hpp): less memory, the
   /// same results. It has no effect on layers whose attentions are returned.
   bool gradient_checkpointing = false;
@@ -151,7 +185,8 @@ struct Transformer {
   Transformer(const TransformerConfig& c, std::vector<NamedFactory<T, Dev>> terms, Init& init, Init& init_terms)
       : config(resolved(c, terms)), embeddings(config, init), factories_(std::move(terms)) {
     layers.reserve(c.num_hidden_layers);
-    for (std::size_t i = 0; i < c.num_hidden_layers; ++i) layers.emplace_back(c, init, site::layer(i));
+    for (std::size_t i = 0; i < c.num_hidden_layers; ++i) layers.emplace_back(c, init, site::layer(i), i);
+    if (c.architecture().pre_norm) norm = std::make_unique<LayerNorm<T, Dev>>(c.hidden_size, c.layer_norm_eps, init, c.norm_bias);
     make_terms(true, init_terms);
   }
   void add_other_terms(Init& init) { make_terms(false, init); }
@@ -194,20 +229,23 @@ struct Transformer {
     for (const auto& f : factories_)
       for (auto& maker : f.factory->features()) all.push_back(std::move(maker));
     if (embeddings.plug) all.push_back(embeddings.plug->feature());
+    if (config.architecture().head_pooling == HeadPooling::last) all.push_back(last_token_feature(config.pad_token_id));
+    if (embeddings.position && config.position_offset != 0) all.push_back(position_rows_feature(config.position_offset, config.padding_id));
     return all;
   }
   /// The terms of the config, with the options in use.
   const std::vector<NamedFactory<T, Dev>>& factories() const { return factories_; }
 
-  /// Visits the parameters under HuggingFace's names without prefix: embeddings.word_embeddings.weight,
+  /// Visits the parameters under the names of HuggingFace's BERT without prefix: embeddings.word_embeddings.weight,
   /// encoder.layer.0.attention.self.query.weight, ...
   void visit(ParameterVisitor<T, Dev>& v) {
     v("embeddings.word_embeddings", embeddings.word);
     if (embeddings.position) v("embeddings.position_embeddings", *embeddings.position);
-    v("embeddings.token_type_embeddings", embeddings.type);
-    v("embeddings.LayerNorm", embeddings.norm);
+    if (embeddings.type) v("embeddings.token_type_embeddings", *embeddings.type);
+    if (embeddings.norm) v("embeddings.LayerNorm", *embeddings.norm);
     if (embeddings.projection) v("embeddings_project", *embeddings.projection);
     for (std::size_t i = 0; i < layers.size(); ++i) v("encoder.layer." + std::to_string(i), layers[i]);
+    if (norm) v("encoder.LayerNorm", *norm);
     for (const auto& t : terms_)
       if (t.path.starts_with("encoder.")) t.visit(v);
   }
@@ -261,7 +299,9 @@ template <class T, class Dev>
 std::vector<NamedParameter<T, Dev>> encoder_state(Transformer<T, Dev>& encoder,
                                                   const std::function<void(ParameterVisitor<T, Dev>&)>& visit_head = {}) {
   ParameterVisitor<T, Dev> v;
-  v(encoder.config.model_type, encoder);
+  std::string prefix(encoder.config.architecture().prefix);
+  prefix.pop_back();  // the dot
+  v(prefix, encoder);
   if (visit_head) visit_head(v);
   struct Terms {
     Transformer<T, Dev>& owner;
@@ -294,6 +334,7 @@ EncoderOutput<T, Dev> Transformer<T, Dev>::run(const DeviceBatch<T, Dev>& batch,
     else
       y = layers[i](out.last, in);
     out.last = std::move(y.hidden);
+    if (norm && i + 1 == layers.size()) out.last = (*norm)(out.last);
     if (options.all_hidden) out.hidden.push_back(out.last);
     if (y.attentions.defined()) out.attentions.push_back(std::move(y.attentions));
   }

@@ -2,6 +2,8 @@
 // The settings of an encoder: HuggingFace's config.json with its keys and defaults, and lexformer's list of attention terms.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,29 +14,45 @@
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/nn/activation.hpp"
+#include "lexformer/nn/pooling.hpp"
 
 namespace lexformer {
 
 struct TransformerConfig {
   std::string model_type = "bert";  // see io/architecture.hpp
   std::size_t vocab_size = 30522, hidden_size = 768, num_hidden_layers = 12, num_attention_heads = 12, intermediate_size = 3072;
-  std::size_t max_position_embeddings = 512, type_vocab_size = 2;
+  std::size_t max_position_embeddings = 512, type_vocab_size = 2;  // rows of tables; 0: there is none of token types
+  std::size_t position_offset = 0;                                 // the row of the first token
+  std::optional<std::int32_t> padding_id{};                        // this token has the row before it and is not counted
+  std::optional<std::int32_t> pad_token_id{};                      // the last token that a head reads is not this one
   std::size_t embedding_size = 768;  // may differ from hidden_size in Electra; a projection then follows the embeddings
   Activation hidden_act = Activation::gelu;
   double hidden_dropout_prob = 0.1, attention_probs_dropout_prob = 0.1, layer_norm_eps = 1e-12, initializer_range = 0.02;
-  double classifier_dropout = 0.1;            // of HuggingFace's head; default hidden_dropout_prob
+  double layer_dropout = 0.1;       // before the residual sums; hidden_dropout_prob: of the embeddings
+  double classifier_dropout = 0.1;  // of HuggingFace's head; default hidden_dropout_prob
+  double tagger_dropout = 0.1;      // of HuggingFace's head for tokens
+  bool qkv_bias = true, attention_bias = true, mlp_bias = true, norm_bias = true, head_bias = true;  // head_bias: of the head's dense layer
+  bool scale_by_layer = false;                // q . k of layer i, from 0, is also divided by i + 1
+  Activation head_act = Activation::gelu;     // of HuggingFace's classification head
+  Pooling head_pooling = Pooling::cls;        // of it; none: the last token that is not padding
   std::optional<bool> position_embeddings{};  // whether a table is added to the embeddings; by default only without a position scheme
   std::vector<TermConfig> attention{};        // attention terms, including the position scheme
 
   const Architecture& architecture() const { return find_architecture(model_type, "TransformerConfig"); }
-  EncoderSizes sizes() const { return {num_hidden_layers, num_attention_heads, hidden_size, max_position_embeddings, layer_norm_eps}; }
+  /// The most tokens of a sequence.
+  std::size_t max_tokens() const { return max_position_embeddings - position_offset; }
+  EncoderSizes sizes() const { return {num_hidden_layers, num_attention_heads, hidden_size, max_tokens(), layer_norm_eps}; }
 };
 
 /// Parses a config.json; `where` names the file in errors. Every number is checked before it is used as a size.
 TransformerConfig parse_transformer_config(const Json& json, const std::string& where);
 
-/// Completes the config of a new encoder. Defaults: model type bert, the size of the vocabulary. Errors: `given` is not an object.
-JsonValue complete_config(const Json& given, std::size_t vocabulary, const std::string& where);
+/// The keys of a config that lexformer does not honour, as refused_keys(), with the names of the family.
+std::vector<std::string> refused_config_keys(const Json& config, const Architecture& architecture);
+
+/// Completes the config of a new encoder. Defaults: model type bert, the size of the vocabulary, and where positions depend on it the
+/// padding token of the tokenizer. Errors: `given` is not an object.
+JsonValue complete_config(const Json& given, std::size_t vocabulary, std::optional<std::int32_t> padding, const std::string& where);
 
 /// Writes the attention terms of `config` into a config.json in the form that parse_transformer_config() reads. Removes the keys of a head
 /// (task, labels, ...), because the saved model may have another head.
@@ -46,6 +64,7 @@ void write_class_name(const std::string& name, Json& json);
 
 #if LEXFORMER_BODIES
 #include "lexformer/io/config.hpp"
+#include "lexformer/io/folder_keys.hpp"
 #include "lexformer/io/json.hpp"
 
 namespace lexformer {
@@ -89,43 +108,204 @@ LEXFORMER_INLINE void parse_attention(const Json& json, const std::string& where
   }
 }
 
+/// Reads which row of the table of positions the first token has.
+LEXFORMER_INLINE void parse_positions(const Json& json, const std::string& where, const Architecture& a, TransformerConfig& config) {
+  if (a.positions == PositionRule::after_one) config.padding_id = 1;
+  if (a.positions == PositionRule::after_padding)
+    config.padding_id = static_cast<std::int32_t>(get_size(json, "pad_token_id", 0, config.vocab_size - 1, where, 1));
+  if (config.padding_id) config.position_offset = static_cast<std::size_t>(*config.padding_id) + 1;
+  if (config.max_position_embeddings < config.position_offset + 2)
+    fail_file(where, "'max_position_embeddings' is ", config.max_position_embeddings, ", of which ", config.position_offset,
+              " rows are not used; at least 2 more are needed");
+}
+
+/// Reads what a row leaves to the config: biases, the scale of scores and the head.
+LEXFORMER_INLINE void parse_structure(const Json& json, const std::string& where, const Architecture& a, TransformerConfig& config) {
+  config.qkv_bias = a.qkv_bias;
+  if (a.bias_keys) {
+    config.qkv_bias = config.attention_bias = get_bool(json, "attention_bias", where, false);
+    config.mlp_bias = get_bool(json, "mlp_bias", where, false);
+    config.norm_bias = get_bool(json, "norm_bias", where, false);
+    config.head_bias = get_bool(json, "classifier_bias", where, false);
+  }
+  config.head_act = parse_name<Activation>(a.head_act, where);
+  if (a.head_pooling == HeadPooling::last) {
+    config.head_pooling = Pooling::none;
+    if (find_value(json, "pad_token_id", false, where) != nullptr)
+      config.pad_token_id = static_cast<std::int32_t>(get_size(json, "pad_token_id", 0, config.vocab_size - 1, where));
+  }
+  if (a.head_pooling == HeadPooling::chosen) {
+    const std::string pooling = get_string(json, "classifier_pooling", where, "cls");
+    if (pooling != "cls" && pooling != "mean") fail_file(where, "'classifier_pooling' is ", in_quotes(pooling), ", expected cls or mean");
+    config.head_pooling = pooling == "cls" ? Pooling::cls : Pooling::mean;
+    config.head_act = get_name<Activation>(json, "classifier_activation", where, config.head_act);
+  }
+  if (get_number(json, "mlp_dropout", 0, 1, where, 0) != 0) fail_file(where, "'mlp_dropout' is not 0, which is not supported");
+  if (a.terms == FamilyTerms::gpt2) {
+    config.scale_by_layer = get_bool(json, "scale_attn_by_inverse_layer_idx", where, false);
+    if (!get_bool(json, "scale_attn_weights", where, true)) fail_file(where, "'scale_attn_weights' is false, which is not supported");
+    if (get_bool(json, "reorder_and_upcast_attn", where, false))
+      fail_file(where, "'reorder_and_upcast_attn' is true, which is not supported");
+  }
+}
+
+/// ModernBERT: rotary positions with two bases, and a window in all layers but each third.
+LEXFORMER_INLINE std::vector<TermConfig> modernbert_terms(const Json& json, const std::string& where, std::size_t layers) {
+  const std::size_t every = get_size(json, "global_attn_every_n_layers", 1, 256, where, 3);
+  double global = get_number(json, "global_rope_theta", 1, 1e12, where, 160000);
+  double local = get_number(json, "local_rope_theta", 1, 1e12, where, 10000);
+  if (const Json* rope = find_value(json, "rope_parameters", false, where)) {  // of transformers 5
+    if (!rope->is_object()) fail_file(where, "'rope_parameters' is ", rope->type_name(), ", expected an object");
+    for (const auto& [kind, value] : rope->items())
+      if ((kind != "full_attention" && kind != "sliding_attention") || !(value.is_object() || value.is_null()))
+        fail_file(where + ": rope_parameters", in_quotes(kind), " is ", shown(value),
+                  ", which is not supported; expected objects full_attention and sliding_attention");
+    const auto theta = [&](const char* kind, double usual) {
+      const std::string here = cat(where, ": rope_parameters: ", kind);
+      const Json* one = find_value(*rope, kind, false, here);
+      if (one == nullptr) return usual;
+      const std::string type = get_string(*one, "rope_type", here, "default");
+      if (type != "default") fail_file(here, "'rope_type' is ", in_quotes(type), ", which is not supported; expected default");
+      return get_number(*one, "rope_theta", 1, 1e12, here, usual);
+    };
+    global = theta("full_attention", global);
+    local = theta("sliding_attention", local);
+  }
+  if (const Json* kinds = find_value(json, "layer_types", false, where)) {
+    Json expected = Json::array();
+    for (std::size_t i = 0; i < layers; ++i) expected.push_back(i % every == 0 ? "full_attention" : "sliding_attention");
+    if (*kinds != expected)
+      fail_file(where, "'layer_types' is not full_attention in each layer that ", every, " divides, and sliding_attention in the others");
+  }
+  const std::size_t window = get_size(json, "local_attention", 2, 1u << 20, where, 128);
+  return {TermConfig("rope_by_layer", JsonValue(Json{{"base", global}, {"local_base", local}, {"every", every}})),
+          TermConfig("reach", JsonValue(Json{{"causal", false}, {"distance", window / 2}, {"every", every}}))};
+}
+
+/// GPT-Neo: causal, with a window in the layers that attention_types calls local.
+LEXFORMER_INLINE std::vector<TermConfig> gpt_neo_terms(const Json& json, const std::string& where, std::size_t layers) {
+  const std::size_t window = get_size(json, "window_size", 1, 1u << 20, where, 256);
+  Json kinds = Json::array();  // one for each layer
+  if (const Json* types = find_value(json, "attention_types", false, where)) {
+    for (const Json& group : *types) {
+      if (!group.is_array() || group.size() != 2 || !group[0].is_array() || group[0].empty() || !group[1].is_number_unsigned())
+        fail_file(where, "'attention_types' holds ", shown(group), ", expected kinds of layers, and how often they are repeated");
+      for (std::size_t k = 0; kinds.size() < layers && k < group[1].get<std::size_t>(); ++k)
+        kinds.insert(kinds.end(), group[0].begin(), group[0].end());
+    }
+  } else {
+    for (std::size_t i = 0; i < layers; ++i) kinds.push_back(i % 2 == 0 ? "global" : "local");
+  }
+  Json all = Json::array(), turns = Json::array();
+  for (std::size_t i = 0; i < layers; ++i) {
+    all.push_back("global");
+    turns.push_back(i % 2 == 0 ? "global" : "local");
+  }
+  if (kinds != all && kinds != turns)
+    fail_file(where, "'attention_types' is ", shown(json.value("attention_types", Json())),
+              ", expected global and local in turn, or global for all layers");
+  const std::size_t distance = kinds == all ? 0 : window - 1, every = 2;
+  if (distance == 0 && kinds != all) fail_file(where, "'window_size' is 1, so that tokens see only themselves, which is not supported");
+  return {TermConfig("reach", JsonValue(Json{{"causal", true}, {"distance", distance}, {"every", every}}))};
+}
+
+/// The attention terms of all models of a family.
+LEXFORMER_INLINE std::vector<TermConfig> family_terms(const Json& json, const std::string& where, const Architecture& a,
+                                                      std::size_t layers) {
+  if (a.terms == FamilyTerms::mpnet) {
+    const std::size_t buckets = get_size(json, "relative_attention_num_buckets", 4, 65536, where, 32);
+    return {TermConfig("t5", JsonValue(Json{{"buckets", buckets}, {"max_distance", 128u}, {"scaled", true}}))};
+  }
+  if (a.terms == FamilyTerms::modernbert) return modernbert_terms(json, where, layers);
+  if (a.terms == FamilyTerms::gpt_neo) return gpt_neo_terms(json, where, layers);
+  if (a.terms == FamilyTerms::gpt2) return {TermConfig("reach", JsonValue(Json{{"causal", true}, {"distance", 0u}, {"every", 0u}}))};
+  return {};
+}
+
+/// Adds the terms of the family, unless the config has a list of attention terms, which then has all.
+LEXFORMER_INLINE void add_family_terms(const Json& json, const std::string& where, const Architecture& a, TransformerConfig& config) {
+  if (a.terms == FamilyTerms::none) return;
+  const Json* ours = find_value(json, "lexformer", false, where);
+  if (ours != nullptr && find_value(*ours, "attention", false, where) != nullptr) return;
+  auto terms = family_terms(json, where, a, config.num_hidden_layers);
+  config.attention.insert(config.attention.begin(), terms.begin(), terms.end());
+  if (a.terms == FamilyTerms::mpnet && !config.position_embeddings) config.position_embeddings = true;  // besides its scheme
+}
+
 }  // namespace detail
+
+LEXFORMER_INLINE std::vector<std::string> refused_config_keys(const Json& config, const Architecture& a) {
+  std::string theirs(a.free_keys), renamed;
+  detail::each_translation(a.keys, [&](std::string_view canonical, std::string_view key) {
+    theirs += cat(" ", key);
+    renamed += cat(" ", canonical);
+  });
+  std::vector<std::string> refused;
+  for (const auto& [key, value] : config.items())
+    if (is_listed(renamed, key) && !is_listed(theirs, key)) refused.push_back(key);
+  for (std::string& key : refused_keys(config, "config.json"))
+    if (!is_listed(theirs, key)) refused.push_back(std::move(key));
+  return refused;
+}
 
 LEXFORMER_INLINE TransformerConfig parse_transformer_config(const Json& json, const std::string& where) {
   TransformerConfig c;
   c.model_type = get_string(json, "model_type", where, "bert");
   const Architecture& a = find_architecture(c.model_type, where);
-  c.vocab_size = get_size(json, "vocab_size", 1, 1u << 24, where, 30522);
-  c.hidden_size = get_size(json, "hidden_size", 1, 1u << 16, where, a.hidden_size);
-  c.num_hidden_layers = get_size(json, "num_hidden_layers", 1, 256, where, 12);
-  c.num_attention_heads = get_size(json, "num_attention_heads", 1, 1024, where, a.num_attention_heads);
-  c.intermediate_size = get_size(json, "intermediate_size", 1, 1u << 18, where, a.intermediate_size);
-  c.max_position_embeddings = get_size(json, "max_position_embeddings", 2, 1u << 20, where, 512);
-  c.type_vocab_size = get_size(json, "type_vocab_size", 1, 1024, where, 2);
-  c.embedding_size = a.embedding_size == 0 ? c.hidden_size : get_size(json, "embedding_size", 1, 1u << 16, where, a.embedding_size);
-  c.hidden_act = get_name<Activation>(json, "hidden_act", where, Activation::gelu);
-  c.hidden_dropout_prob = get_number(json, "hidden_dropout_prob", 0, 0.99, where, 0.1);
-  c.attention_probs_dropout_prob = get_number(json, "attention_probs_dropout_prob", 0, 0.99, where, 0.1);
-  c.classifier_dropout = get_number(json, "classifier_dropout", 0, 0.99, where, c.hidden_dropout_prob);
-  c.layer_norm_eps = get_number(json, "layer_norm_eps", 0, 1, where, 1e-12);
-  c.initializer_range = get_number(json, "initializer_range", 0, 10, where, 0.02);
+  const auto size = [&](const char* name, std::size_t least, std::size_t most, std::size_t usual) {
+    const std::string key = config_key(a, name);
+    if (key.empty()) return usual;
+    if (usual == 0) return get_size(json, key, least, most, where);  // HuggingFace's default fits no model
+    return get_size(json, key, least, most, where, usual);
+  };
+  const auto number = [&](const char* name, double most, double usual) {
+    const std::string key = config_key(a, name);
+    return key.empty() ? usual : get_number(json, key, 0, most, where, usual);
+  };
+  c.vocab_size = size("vocab_size", 1, 1u << 24, a.vocab_size);
+  c.hidden_size = size("hidden_size", 1, 1u << 16, a.hidden_size);
+  c.num_hidden_layers = size("num_hidden_layers", 1, 256, a.num_hidden_layers);
+  c.num_attention_heads = size("num_attention_heads", 1, 1024, a.num_attention_heads);
+  c.intermediate_size = size("intermediate_size", 1, 1u << 18, a.intermediate_size == 0 ? 4 * c.hidden_size : a.intermediate_size);
+  c.max_position_embeddings = size("max_position_embeddings", 2, 1u << 20, a.max_position_embeddings);
+  c.type_vocab_size = a.token_types ? size("type_vocab_size", 1, 1024, a.type_vocab_size) : 0;
+  c.embedding_size = a.embedding_size == 0 ? c.hidden_size : size("embedding_size", 1, 1u << 16, a.embedding_size);
+  c.hidden_act = get_name<Activation>(json, config_key(a, "hidden_act"), where, parse_name<Activation>(a.hidden_act, where));
+  c.hidden_dropout_prob = number("hidden_dropout_prob", 0.99, a.hidden_dropout_prob);
+  c.attention_probs_dropout_prob = number("attention_probs_dropout_prob", 0.99, a.attention_probs_dropout_prob);
+  const std::string layer_key = config_key(a, "layer_dropout");  // BERT's families have one key for all
+  c.layer_dropout = number("layer_dropout", 0.99,
+                           layer_key == "layer_dropout" ? c.hidden_dropout_prob
+                           : layer_key.empty()          ? 0
+                                                        : a.hidden_dropout_prob);
+  c.classifier_dropout = number("classifier_dropout", 0.99, a.classifier_dropout < 0 ? c.hidden_dropout_prob : a.classifier_dropout);
+  c.tagger_dropout = a.classifier_dropout < 0 ? c.classifier_dropout : c.hidden_dropout_prob;
+  c.layer_norm_eps = number("layer_norm_eps", 1, a.layer_norm_eps);
+  c.initializer_range = number("initializer_range", 10, 0.02);
+  detail::parse_structure(json, where, a, c);
+  detail::parse_positions(json, where, a, c);
   if (c.hidden_size % c.num_attention_heads != 0)
     fail_file(where, "'hidden_size' ", c.hidden_size, " is not divisible by 'num_attention_heads' ", c.num_attention_heads);
   detail::parse_attention(json, where, c);
+  detail::add_family_terms(json, where, a, c);
   return c;
 }
 
-LEXFORMER_INLINE JsonValue complete_config(const Json& given, std::size_t vocabulary, const std::string& where) {
+LEXFORMER_INLINE JsonValue complete_config(const Json& given, std::size_t vocabulary, std::optional<std::int32_t> padding,
+                                           const std::string& where) {
   Json config = given;
   if (!config.is_object()) fail_file(where, "expected a JSON object, found ", config.type_name());
-  if (!config.contains("model_type")) config["model_type"] = std::string(architectures[0].model_type);
+  if (!config.contains("model_type")) config["model_type"] = std::string(architectures()[0].model_type);
   if (!config.contains("vocab_size")) config["vocab_size"] = vocabulary;
+  const Architecture& a = find_architecture(get_string(config, "model_type", where), where);
+  if (padding && a.positions == PositionRule::after_padding && !config.contains("pad_token_id"))
+    config["pad_token_id"] = static_cast<std::uint32_t>(*padding);
   return JsonValue(std::move(config));
 }
 
 LEXFORMER_INLINE void write_class_name(const std::string& name, Json& json) { json["architectures"] = Json::array({name}); }
 
-// HuggingFace's key takes only HuggingFace's names of position schemes.
+// HuggingFace's key takes only HuggingFace's names of position schemes, and not all families have it.
 LEXFORMER_INLINE void write_config(const TransformerConfig& config, Json& json) {
   Json& ours = json["lexformer"];
   if (!ours.is_object()) ours = Json::object();
@@ -148,11 +328,13 @@ LEXFORMER_INLINE void write_config(const TransformerConfig& config, Json& json) 
   ours.erase("attention");
   ours.erase("position_embeddings");
   const bool positions = config.position_embeddings.value_or(true);
-  if (!list.empty() || !positions) ours["position_embeddings"] = positions;
-  if (!list.empty()) ours["attention"] = std::move(list);
+  const bool all = config.architecture().terms != FamilyTerms::none;  // without a list the family's terms would come back
+  if (!list.empty() || !positions || all) ours["position_embeddings"] = positions;
+  if (!list.empty() || all) ours["attention"] = std::move(list);
   if (ours.empty()) json.erase("lexformer");
   json.erase("position_options");
-  if (scheme != "absolute" || json.contains("position_embedding_type")) json["position_embedding_type"] = scheme;
+  const bool has_key = !config_key(config.architecture(), "position_embedding_type").empty();
+  if ((scheme != "absolute" && has_key) || json.contains("position_embedding_type")) json["position_embedding_type"] = scheme;
 }
 
 }  // namespace lexformer

@@ -82,7 +82,7 @@ class TransformerTagger : public Pretrained<T, Dev> {
   Var<T, Dev> logits(const Batch& batch, const ForwardOptions& forward = {}) const {
     const auto hidden = this->encoder()(DeviceBatch<T, Dev>(batch.batch), forward).last;
     const NameScope scope("head");
-    return head_->out(dropout(select_rows(hidden, batch.tokens), forward.dropout(this->config().classifier_dropout, site_)));
+    return head_->out(dropout(select_rows(hidden, batch.tokens), forward.dropout(this->config().tagger_dropout, site_)));
   }
   Var<accumulate_t<T>, Dev> loss(const Batch& batch, const ForwardOptions& forward = {}) const {
     const auto y = logits(batch, forward);
@@ -118,9 +118,9 @@ class TransformerTagger : public Pretrained<T, Dev> {
     const TransformerConfig& config = this->parsed_config();
     if (!start && !file.tensors.contains("classifier.weight"))
       fail_file(file.path, "the model has no head for tokens ('classifier.weight'); train one with train_tagger");
-    if (config.max_position_embeddings < 3)
-      fail_file(file.path, "'max_position_embeddings' is ", config.max_position_embeddings, ", which leaves no room for a word");
-    options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
+    if (config.max_tokens() < 3)
+      fail_file(file.path, "'max_position_embeddings' is ", config.max_tokens(), ", which leaves no room for a word");
+    options_.max_length = std::min(options_.max_length, config.max_tokens());
     this->make_encoder(static_cast<double>(labels_.size()) * static_cast<double>(config.hidden_size + labels_.size()));
     for (const auto& [name, factory] : this->encoder().factories())
       if (factory->needs_pairs())

@@ -12,14 +12,20 @@
 
 namespace lexformer {
 
-/// A linear layer: y = x W^T + b, x (N, in) -> y (N, out); weight (out, in) as HuggingFace stores it, bias (out).
+/// A linear layer: y = x W^T + b, x (N, in) -> y (N, out); weight (out, in) as HuggingFace stores it, bias (out). A layer without a bias
+/// adds zeros, which are not a parameter, so that all products are the same.
 template <class T = float, class Dev = Cpu>
 struct Linear {
   Var<T, Dev> weight, bias;
   std::shared_ptr<const Int8Weights> int8{};  // if set, instead of `weight`, which is undefined then (Pretrained::quantize)
   PackedWeights<T, Dev> packed{};
 
-  Linear(std::size_t in, std::size_t out, Init& init) : weight(init.normal<T, Dev>({out, in})), bias(init.constant<T, Dev>({out}, T{0})) {}
+  bool has_bias = true;
+
+  Linear(std::size_t in, std::size_t out, Init& init, bool with_bias = true)
+      : weight(init.normal<T, Dev>({out, in})), bias(init.constant<T, Dev>({out}, T{0})), has_bias(with_bias) {
+    if (!has_bias) bias.set_requires_grad(false);
+  }
   /// A layer with PyTorch's initial values: weight and bias uniform in +-1 / sqrt(in).
   static Linear uniform(std::size_t in, std::size_t out, Init& init) {
     const double bound = 1 / std::sqrt(static_cast<double>(in));
@@ -42,7 +48,7 @@ struct Linear {
   }
   void visit(ParameterVisitor<T, Dev>& v) {
     if (weight.defined()) v("weight", weight);
-    v("bias", bias);
+    if (has_bias) v("bias", bias);
   }
 };
 

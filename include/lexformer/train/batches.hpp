@@ -52,8 +52,9 @@ class PairBatches {
 /// Batches of masked documents from a text stream. Caches one block. Stream and tokenizer must outlive this object.
 class TextBatches {
  public:
-  TextBatches(const TextStream& stream, const Tokenizer& tokenizer, const Masker& masker, std::size_t size, std::uint64_t seed)
-      : stream_(stream), tokenizer_(tokenizer), masker_(masker), plan_{.size = size, .seed = seed} {
+  TextBatches(const TextStream& stream, const Tokenizer& tokenizer, const Masker& masker, std::size_t size, std::uint64_t seed,
+              std::vector<FeatureMaker> features = {})
+      : stream_(stream), tokenizer_(tokenizer), masker_(masker), features_(std::move(features)), plan_{.size = size, .seed = seed} {
     if (size == 0) fail_usage("TextBatches", "a batch has at least one document");
   }
   std::size_t batches() const { return stream_.batches(plan_.size); }
@@ -71,13 +72,15 @@ class TextBatches {
         fail("TextBatches", loaded_->documents.size(),
              " documents have no word that could be masked: are they of the vocabulary's language?");
     }
-    return make_masked_batch(loaded_->documents, loaded_->batches.at(number % of_block), masker_, plan_.seed, epoch, loaded_->first);
+    return make_masked_batch(loaded_->documents, loaded_->batches.at(number % of_block), masker_, plan_.seed, epoch, loaded_->first,
+                             features_);
   }
 
  private:
   const TextStream& stream_;
   const Tokenizer& tokenizer_;
   Masker masker_;
+  std::vector<FeatureMaker> features_;
   BatchPlan plan_;
   std::optional<TextBlock> loaded_;
   std::size_t block_ = 0;

@@ -49,10 +49,11 @@ template <class T, class Dev>
 MaskedLmScores score_masked_lm(const MaskedLm<T, Dev>& model, const std::vector<Encoding>& documents, const Masker& masker,
                                std::size_t batch, const std::function<void(std::size_t)>& scored = {}) {
   const NoGrad no_grad;
+  const auto makers = model.features();
   double loss = 0;
   std::size_t right = 0, total = 0;
   for (const auto& rows : batches_by_length(token_counts(documents), batch)) {
-    const auto m = make_masked_batch(documents, rows, masker, 0, 0);
+    const auto m = make_masked_batch(documents, rows, masker, 0, 0, 0, makers);
     if (m.positions.empty()) continue;
     const Var<> logits(cast<float>(model.logits(m.batch, m.positions)).value().template to<Cpu>());
     loss += static_cast<double>(m.labels.size()) * static_cast<double>(cross_entropy(logits, std::span(m.labels)).item());
@@ -127,7 +128,7 @@ TrainingResult pretrain(MaskedLm<T, Dev>& model, const TextStream& text, const s
                                valid,
                                masker,
                                Mth<T, Dev>(settings.mth, model.config().num_hidden_layers, model.config().num_attention_heads),
-                               TextBatches(text, model.tokenizer(), masker, settings.batch, settings.seed),
+                               TextBatches(text, model.tokenizer(), masker, settings.batch, settings.seed, model.features()),
                                run.hooks.on_evaluated};
   AdamW<T, Dev> optimizer(model.parameters(),
                           {.lr = settings.lr, .eps = 1e-6, .weight_decay = settings.weight_decay, .decay_bias_and_norm = false});

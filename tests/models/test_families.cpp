@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// A model of each family in double against transformers in double (tests/oracles/make_golden_families.py): hidden states, logits and
+// gradients, of the classifier and of the masked language model; and what a row of io/architecture.hpp refuses.
+#include "lexformer/io/token_pipeline_file.hpp"
+#include "lexformer/models/masked_lm.hpp"
+#include "models/golden.hpp"
+#include "support/tiny_tokenizers.hpp"
+
+using namespace lexformer;
+using test::count_names;
+using test::Golden;
+
+namespace {
+
+/// A golden file of a family: HuggingFace's names under `part` + "start/" and "gradient/".
+struct Family {
+  Golden golden;
+  Json config;
+  explicit Family(const std::string& name) : golden("family_" + name), config(golden.about("config")) {}
+
+  const Architecture& architecture() const { return find_architecture(config.at("model_type").get<std::string>(), "family"); }
+  /// The tensors that begin with `start`, under canonical names.
+  TensorFile tensors(const std::string& start) const {
+    TensorFile found;
+    for (const auto& name : golden.file.names())
+      if (name.starts_with(start)) found.set(name.substr(start.size()), golden.file.get<double>(name));
+    detail::normalize_names(found, architecture(), true,
+                            get_size(config, config_key(architecture(), "num_attention_heads"), 1, 100, "family"));
+    return found;
+  }
+  ModelFile model(bool masked) const {
+    ModelFile m;
+    m.path = "family";
+    m.config = config;
+    m.vocabulary = Vocabulary(std::vector<std::string>{"[UNK]", "[CLS]", "[SEP]"});
+    if (architecture().positions == PositionRule::after_padding) {  // of one token type
+      const std::string text = test::tiny_xlmr().dump();
+      TokenPipelineFile file = parse_token_pipeline(Json::parse(text), text, "tokenizer.json");
+      m.vocabulary = std::move(file.vocabulary);
+      m.tokenizer.pipeline = std::move(file.pipeline);
+    }
+    m.tensors = tensors("start/");
+    if (masked) m.tensors.merge(tensors("mlm/start/"));
+    return m;
+  }
+  std::vector<Encoding> encodings() const {
+    const auto ids = golden.integers("ids"), lengths = golden.integers("lengths");
+    std::vector<Encoding> all;
+    for (std::size_t i = 0, begin = 0; i < lengths.size(); ++i) {
+      Encoding e;
+      const auto n = static_cast<std::size_t>(lengths[i]);
+      e.ids.assign(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.begin() + static_cast<std::ptrdiff_t>(begin + n));
+      e.type_ids.assign(n, 0);
+      e.text_ids.assign(n, 0);
+      e.word_ids.assign(n, -1);
+      e.offsets.resize(n);
+      begin += n;
+      all.push_back(std::move(e));
+    }
+    return all;
+  }
+  /// Compares the gradients of all parameters; those that the file lacks are 0.
+  template <class Model>
+  void check_gradients(Model& model, const std::string& start) {
+    const TensorFile expected = tensors(start);
+    std::size_t compared = 0;
+    for (const auto& p : model.parameters()) {
+      if (!expected.contains(p.name)) continue;
+      ++compared;
+      const auto theirs = expected.get<double>(p.name), ours = p.var.grad();
+      REQUIRE(theirs.shape() == ours.shape());
+      double error = 0;
+      for (std::size_t i = 0; i < ours.size(); ++i)
+        error = std::max(error, std::abs(ours.data()[i] - theirs.data()[i]) / std::max(1.0, std::abs(theirs.data()[i])));
+      CHECK_MESSAGE(error <= 1e-10, p.name << " differs by " << error);
+    }
+    CHECK(compared == expected.size());
+    CHECK(compared > 20);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("families: hidden states, logits and gradients of transformers' models") {
+  const test::Threads one(1);
+  for (const std::string name : {"distilbert", "distilbert_relu", "mpnet", "roberta", "xlm_roberta", "camembert", "modernbert",
+                                 "modernbert_mean", "gpt2", "gpt2_by_layer", "gpt_neo"}) {
+    CAPTURE(name);
+    Family family(name);
+    CrossEncoder<double> model(family.model(false));
+    CHECK(model.unused_config().empty());
+    CHECK(model.unused_tensors().empty());
+    const auto batch = make_batch(family.encodings(), model.features());
+    const auto y = model(batch, {}, {.all_hidden = true});
+    for (std::size_t k = 0; k < y.encoder.hidden.size(); ++k) family.golden.check(cat("hidden/", k), y.encoder.hidden[k].value());
+    family.golden.check("logits", y.logits.value());
+    cross_entropy(y.logits, family.golden.integers("labels")).backward();
+    family.check_gradients(model, "gradient/");
+
+    if (!model.config().architecture().masked_lm) continue;
+    MaskedLm<double> masked(family.model(true), std::nullopt);
+    std::vector<std::int32_t> rows, labels;
+    for (std::size_t i = 0; i < batch.ids.size(); i += 3) {
+      rows.push_back(static_cast<std::int32_t>(i));
+      labels.push_back(batch.ids[i]);
+    }
+    family.golden.check("mlm/logits", masked.logits(batch, rows).value());
+    masked.loss(batch, rows, labels).backward();
+    family.check_gradients(masked, "mlm/gradient/");
+  }
+}
+
+TEST_CASE("families: a saved model is the same model, and its position scheme can be replaced") {
+  const test::Threads one(1);
+  for (const std::string name : {"mpnet", "distilbert", "xlm_roberta"}) {
+    CAPTURE(name);
+    Family family(name);
+    CrossEncoder<double> model(family.model(false));
+    const auto batch = make_batch(family.encodings(), model.features());
+    const auto logits = model(batch).logits.value();
+    CrossEncoder<double> again(ModelFile::parse(model.file().bytes(), "again.lxf"));
+    CHECK(again(batch).logits.value().to_vector() == logits.to_vector());
+    CHECK(again.file().bytes() == model.file().bytes());
+
+    CrossEncoderOptions options = model.options();
+    options.attention = {TermConfig("ddrp")};
+    CrossEncoder<double> other(model.file(), options);
+    CHECK(other.encoder().positions() == "ddrp");
+    CHECK(other.config().attention.size() == 1);
+    CrossEncoder<double> loaded(ModelFile::parse(other.file().bytes(), "other.lxf"));
+    CHECK(loaded.encoder().positions() == "ddrp");
+    options.attention = {TermConfig("relative_key")};  // a key of HuggingFace's BERT, which not all families have
+    CrossEncoder<double> key(model.file(), options);
+    CHECK(CrossEncoder<double>(ModelFile::parse(key.file().bytes(), "key.lxf")).encoder().positions() == "relative_key");
+  }
+}
+
+TEST_CASE("families: what a token sees stays when a model is trained with other terms, unless it is named anew") {
+  const test::Threads one(1);
+  Family family("gpt2");
+  // The hidden states of the first tokens with another last token.
+  const auto moves = [&](const CrossEncoder<double>& model) {
+    auto texts = family.encodings();
+    texts.resize(1);
+    const auto before = model(make_batch(texts, model.features())).encoder.last.value().slice(0, 20);
+    texts[0].ids[22] = (texts[0].ids[22] + 1) % 30;
+    return test::max_error(before, model(make_batch(texts, model.features())).encoder.last.value().slice(0, 20)) > 0;
+  };
+  CrossEncoderOptions options = CrossEncoder<double>(family.model(false)).options();
+  options.attention = {TermConfig("ddrp")};
+  const CrossEncoder<double> causal(family.model(false), options);
+  CHECK(causal.config().attention.size() == 2);
+  CHECK_FALSE(moves(causal));
+  options.attention = {TermConfig("reach", R"({"causal": false})")};
+  const CrossEncoder<double> open(family.model(false), options);
+  CHECK(open.config().attention.size() == 1);
+  CHECK(moves(open));
+}
+
+TEST_CASE("families: in 8 bits, a model is nearly the same, and the same after saving") {
+  const test::Threads one(1);
+  for (const std::string name : {"modernbert_mean", "gpt2", "gpt_neo", "mpnet"}) {
+    CAPTURE(name);
+    Family family(name);
+    CrossEncoder<float> model(family.model(false));
+    const auto batch = make_batch(family.encodings(), model.features());
+    const auto exact = model(batch).logits.value();
+    model.quantize();
+    const auto rounded = model(batch).logits.value();
+    for (std::size_t i = 0; i < exact.size(); ++i) CHECK(std::abs(exact.data()[i] - rounded.data()[i]) < 0.1f);
+    CHECK(exact.to_vector() != rounded.to_vector());
+    const CrossEncoder<float> again(ModelFile::parse(model.file().bytes(), "again.lxf"));
+    CHECK(again(batch).logits.value().to_vector() == rounded.to_vector());
+  }
+}
+
+TEST_CASE("families: refused settings") {
+  const auto refused = [](const std::string& text, const std::string& message) {
+    CAPTURE(text);
+    expect_error(
+        ErrorKind::file, [&] { parse_transformer_config(parse_json(text, "x"), "x"); }, message);
+  };
+  const std::string modern = R"({"model_type": "modernbert", "num_hidden_layers": 3, )", gpt2 = R"({"model_type": "gpt2", )";
+  refused(modern + R"("classifier_pooling": "max"})", "'classifier_pooling' is 'max', expected cls or mean");
+  refused(modern + R"("mlp_dropout": 0.1})", "'mlp_dropout' is not 0");
+  refused(modern + R"("layer_types": ["full_attention", "full_attention", "sliding_attention"]})", "'layer_types' is not full_attention");
+  refused(modern + R"("rope_parameters": {"full_attention": {"rope_type": "yarn"}}})", "'rope_type' is 'yarn', which is not supported");
+  refused(gpt2 + R"("scale_attn_weights": false})", "'scale_attn_weights' is false");
+  refused(gpt2 + R"("reorder_and_upcast_attn": true})", "'reorder_and_upcast_attn' is true");
+  const std::string neo = R"({"model_type": "gpt_neo", "num_layers": 2, "hidden_size": 16, )";
+  refused(neo + R"("attention_types": [[["local"], 2]]})", "expected global and local in turn, or global for all layers");
+  refused(neo + R"("window_size": 1})", "'window_size' is 1");
+  refused(neo + R"("attention_types": [["global", 100000000000000]]})", "'attention_types' holds an array, expected kinds of layers");
+  refused(neo + R"("attention_types": [[[], 100000000000000]]})", "'attention_types' holds an array, expected kinds of layers");
+  refused(modern + R"("rope_parameters": 5})", "'rope_parameters' is number, expected an object");
+  refused(modern + R"("rope_parameters": {"rope_theta": 5}})", "'rope_theta' is 5, which is not supported");
+  const auto all = parse_transformer_config(parse_json(neo + R"("attention_types": [[["global"], 2]]})", "x"), "x");
+  CHECK(all.attention.size() == 1);
+  CHECK(all.intermediate_size == 64);
+}
+
+TEST_CASE("families: sequences that fill the table of positions, and longer ones") {
+  const test::Threads one(1);
+  Family family("roberta");
+  const CrossEncoder<double> model(family.model(false));
+  CHECK(model.config().max_tokens() == 22);
+  CHECK(model.options().max_length == 22);
+  auto texts = family.encodings();
+  texts.resize(1);
+  Encoding& e = texts[0];
+  const auto fits = make_batch(texts, model.features());
+  CHECK(model(fits).logits.dim(0) == 1);
+  e.ids.push_back(5);
+  for (auto* list : {&e.type_ids, &e.text_ids}) list->push_back(0);
+  e.word_ids.push_back(-1);
+  e.offsets.emplace_back();
+  expect_error(
+      ErrorKind::failure, [&] { model(make_batch(texts, model.features())); }, "a sequence has 23 tokens, the model has positions for 22");
+  expect_error(
+      ErrorKind::failure, [&] { model(make_batch(family.encodings())); }, "the batch has no feature 'position_rows'");
+}
+
+TEST_CASE("families: keys under other names, and refused ones") {
+  const auto parse = [](const std::string& text) { return parse_transformer_config(parse_json(text, "x"), "x"); };
+  const auto distil =
+      parse(R"({"model_type": "distilbert", "dim": 20, "n_heads": 5, "n_layers": 3, "hidden_dim": 7, "activation": "relu"})");
+  CHECK(distil.hidden_size == 20);
+  CHECK(distil.num_attention_heads == 5);
+  CHECK(distil.num_hidden_layers == 3);
+  CHECK(distil.intermediate_size == 7);
+  CHECK(distil.hidden_act == Activation::relu);
+  CHECK(distil.type_vocab_size == 0);
+  CHECK(distil.classifier_dropout == 0.2);
+  CHECK(distil.tagger_dropout == 0.1);
+  const auto refused = [](const std::string& type, const std::string& text) {
+    return refused_config_keys(parse_json(text, "x"), find_architecture(type, "x"));
+  };
+  CHECK(refused("distilbert", R"({"dim": 20, "sinusoidal_pos_embds": false})").empty());
+  CHECK(refused("distilbert", R"({"hidden_size": 20})") == std::vector<std::string>{"hidden_size"});
+  CHECK(refused("bert", R"({"dim": 20})") == std::vector<std::string>{"dim"});
+  CHECK(refused("mpnet", R"({"relative_attention_num_buckets": 32})").empty());
+  CHECK(refused("roberta", R"({"relative_attention_num_buckets": 32})").size() == 1);
+  expect_error(
+      ErrorKind::file, [&] { parse(R"({"model_type": "xlm-roberta"})"); }, "'vocab_size' is missing");
+  expect_error(
+      ErrorKind::file, [&] { parse(R"({"model_type": "roberta", "max_position_embeddings": 3})"); },
+      "'max_position_embeddings' is 3, of which 2 rows are not used");
+  expect_error(
+      ErrorKind::file, [&] { parse(R"({"model_type": "qwen3"})"); }, "'model_type' is 'qwen3', which is not supported");
+}
