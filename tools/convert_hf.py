@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Converts a HuggingFace BERT or Electra checkpoint to a .lxf file (docs/format.md), and back.
+"""Converts a HuggingFace checkpoint to a .lxf file (docs/format.md), and back. convert/families.py has the model types.
 
-    convert_hf.py FOLDER MODEL.lxf            config.json, vocab.txt or tokenizer.json, tokenizer_config.json and the weights
+    convert_hf.py FOLDER MODEL.lxf            config.json, the files of the tokenizer, tokenizer_config.json and the weights
                                               (model.safetensors or pytorch_model.bin, also sharded); a sentence-transformers
                                               folder too. Instead of FOLDER: one weight file; its folder has the rest.
     convert_hf.py MODEL.lxf --to-hf FOLDER    writes a new folder that transformers loads (also: MODEL.lxf FOLDER --to-hf);

@@ -13,6 +13,7 @@ import io
 import json
 import math
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,9 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 sys.dont_write_bytecode = True
 import convert_hf
 from convert.added_tokens import SPECIAL
+from convert.families import FAMILIES, config_key
 from convert.folder_keys import FOLDER_KEYS
-from convert.names import needed_tensors
+from convert.names import foreign_tensors, needed_tensors
 from convert.safetensors import write_safetensors
 from convert.tensor import Tensor
 
@@ -55,6 +57,8 @@ BERT_TEMPLATE = {"type": "TemplateProcessing", "single": [special("[CLS]", 0), t
                  "special_tokens": {name: {"id": name, "ids": [i], "tokens": [name]} for name, i in (("[CLS]", 2), ("[SEP]", 3))}}
 NO_SEP = dict(BERT_TEMPLATE, single=BERT_TEMPLATE["single"][:2], pair=BERT_TEMPLATE["pair"][:4])
 ONE_TYPE = dict(BERT_TEMPLATE, pair=[*BERT_TEMPLATE["pair"][:3], text("B", 0), special("[SEP]", 0)])
+TWO_SEPS = dict(BERT_TEMPLATE, pair=[*BERT_TEMPLATE["pair"][:3], *BERT_TEMPLATE["pair"][2:]])
+THREE_SEPS = dict(BERT_TEMPLATE, pair=[*TWO_SEPS["pair"][:3], *TWO_SEPS["pair"][2:]])
 TOKENIZER = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [token(name, i) for i, name in enumerate(WORDS[:5])],
              "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True},
              "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": BERT_TEMPLATE, "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
@@ -66,6 +70,7 @@ BASES = {
     "json": {"config.json": CONFIG, "tokenizer.json": TOKENIZER, "tokenizer_config.json": {"tokenizer_class": "BertTokenizer"}},
     "fast": {"config.json": CONFIG, "tokenizer.json": TOKENIZER, "tokenizer_config.json": FAST},
 }
+BASES["mpnet"] = dict(BASES["fast"], **{"tokenizer_config.json": dict(FAST, tokenizer_class="MPNetTokenizer", bos_token="[CLS]", eos_token="[SEP]")})
 BASES["sentence"] = dict(BASES["bert"], **{
     "modules.json": [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
                      {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}],
@@ -107,6 +112,8 @@ CASES = [
     ("bert", "tokenizer_config.json", "tokenizer_class", "PreTrainedTokenizerFast", "which needs tokenizer.json"),
     ("bert", "tokenizer_config.json", "tokenizer_class", "BertJapaneseTokenizer", "'tokenizer_class' is 'BertJapaneseTokenizer'"),
     ("bert", "tokenizer_config.json", "tokenizer_class", "ElectraTokenizerFast", PLAIN),
+    ("bert", "tokenizer_config.json", "tokenizer_class", "DistilBertTokenizer", PLAIN),
+    ("bert", "tokenizer_config.json", "tokenizer_class", "MPNetTokenizer", "which needs tokenizer.json"),
     ("bert", "tokenizer_config.json", "cls_token", "<s>", [18] + WITH_S[1:]),
     ("bert", "tokenizer_config.json", "unk_token", "[X]", "the token of unknown words, '[X]', is not in the vocabulary"),
     ("bert", "tokenizer_config.json", "unk_token", None, "'unk_token' is null, expected a token"),
@@ -152,10 +159,13 @@ CASES = [
     ("fast", "tokenizer.json", "pre_tokenizer.type", "Whitespace", "pre_tokenizer: 'type' is 'Whitespace'"),
     ("fast", "tokenizer.json", "post_processor", None, PLAIN[1:-1]),
     ("fast", "tokenizer.json", "post_processor", NO_SEP, PLAIN[:-1]),
-    ("fast", "tokenizer.json", "post_processor", ONE_TYPE, "the template is not BERT's"),
+    ("fast", "tokenizer.json", "post_processor", ONE_TYPE, PLAIN),
+    ("fast", "tokenizer.json", "post_processor", TWO_SEPS, PLAIN),
+    ("fast", "tokenizer.json", "post_processor", THREE_SEPS, "the template is not [CLS] A [SEP] and [CLS] A [SEP] B [SEP]"),
     ("fast", "tokenizer.json", "post_processor", {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}, PLAIN),
-    ("fast", "tokenizer.json", "post_processor.type", "RobertaProcessing", "post_processor: 'type' is 'RobertaProcessing'"),
-    ("fast", "tokenizer.json", "model.type", "BPE", "model: 'type' is 'BPE'"),
+    ("fast", "tokenizer.json", "post_processor", {"type": "RobertaProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2], "trim_offsets": True}, PLAIN),
+    ("fast", "tokenizer.json", "post_processor.type", "ByteLevel", "post_processor: 'type' is 'ByteLevel'"),
+    ("fast", "tokenizer.json", "model.type", "WordLevel", "model: 'type' is 'WordLevel'"),
     ("fast", "tokenizer.json", "model.dropout", 0.1, "model: the key 'dropout' is not known"),
     ("fast", "tokenizer.json", "model.max_input_chars_per_word", 5, PLAIN[:4] + [1] + PLAIN[6:]),
     ("fast", "tokenizer.json", "model.continuing_subword_prefix", "@@", "'continuing_subword_prefix' is '@@'"),
@@ -251,6 +261,45 @@ class Folders(unittest.TestCase):
         files = changed("bert", "tokenizer_config.json", "sep_token", "foo")
         files["vocab.txt"] = files["vocab.txt"].replace("foo", "fob", 1)
         self.read(files, [2, 1, 10, 4, 20, 6, 11, 20, 13, 15, 14, 15, 1, 1, 1, 20])
+
+    def test_templates_of_pairs(self):
+        roberta = {"type": "RobertaProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}
+        for processor, ids, types in ((BERT_TEMPLATE, [2, 5, 3, 6, 3], [0, 0, 0, 1, 1]), (NO_SEP, [2, 5, 3, 6], [0, 0, 0, 1]), (None, [5, 6], [0, 1]),
+                                      (ONE_TYPE, [2, 5, 3, 6, 3], [0] * 5), (TWO_SEPS, [2, 5, 3, 3, 6, 3], [0, 0, 0, 0, 1, 1]), (roberta, [2, 5, 3, 3, 6, 3], [0] * 6)):
+            with self.subTest(processor), tempfile.TemporaryDirectory() as folder:
+                source, target, back = (os.path.join(folder, name) for name in ("source", "m.lxf", "back"))
+                os.mkdir(source)
+                write_folder(source, changed("fast", "tokenizer.json", "post_processor", processor))
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual([convert_hf.main([source, target]), convert_hf.main([target, "--to-hf", back])], [0, 0])
+                for model in (source, target, back) if os.path.exists(PROGRAM) else ():
+                    done = subprocess.run([PROGRAM, "tokenize", "--pairs", "--model", model], input="foo\tbar\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+                    found = json.loads(done.stdout)
+                    self.assertEqual((found["ids"], found["type_ids"]), (ids, types), (model, done.stderr))
+
+    def test_families(self):
+        """A folder, the .lxf file and the folder made of it give the same vectors."""
+        for family in FAMILIES:
+            with self.subTest(family.model_type), tempfile.TemporaryDirectory() as folder:
+                source, target, back = (os.path.join(folder, name) for name in ("source", "m.lxf", "back"))
+                os.mkdir(source)
+                config = {config_key(family, key): value for key, value in dict(CONFIG, model_type=family.model_type).items() if config_key(family, key)}
+                config.update({"relative_attention_num_buckets": 32} if family.terms == "mpnet" else {}, **({"embedding_size": 4} if family.embedding_size else {}))
+                write_folder(source, dict(BASES["bert"], **{"config.json": config}))
+                draw = random.Random(family.model_type)
+                tensors = {name: Tensor("F32", shape, array.array("f", [draw.gauss(0, 0.5) for _ in range(math.prod(shape))]).tobytes())
+                           for name, shape in needed_tensors(config).items()}
+                write_safetensors(os.path.join(source, "model.safetensors"), foreign_tensors(tensors, config, source), {})
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual([convert_hf.main([source, target]), convert_hf.main([target, "--to-hf", back])], [0, 0])
+                found = []
+                for model in (source, target, back) if os.path.exists(PROGRAM) else ():
+                    vectors = os.path.join(folder, "v.tsv")
+                    done = subprocess.run([PROGRAM, "encode", "--model", model, "--output", vectors], input=TEXT + "\nbar\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+                    self.assertEqual(done.returncode, 0, (model, done.stderr))
+                    with open(vectors) as file:
+                        found.append(file.read())
+                self.assertLessEqual(len(set(found)), 1)
 
     def test_keys_are_those_of_the_library(self):
         with open(os.path.join(ROOT, "include", "lexformer", "io", "folder_keys.hpp"), encoding="utf-8") as file:

@@ -595,8 +595,8 @@ class Convert(unittest.TestCase):
 
     def test_what_is_not_supported(self):
         self.put_weights(tiny_tensors())
-        self.put("config.json", json.dumps(dict(CONFIG, model_type="roberta")))
-        self.refused("'model_type' is 'roberta', which is not supported; lexformer reads BERT's WordPiece")
+        self.put("config.json", json.dumps(dict(CONFIG, model_type="longformer")))
+        self.refused("'model_type' is 'longformer', which is not supported; lexformer reads the model types bert, electra, ")
         for change, message in (({"num_attention_heads": 3}, "no multiple"), ({"hidden_size": -4}, "'hidden_size' is -4"), ({"num_hidden_layers": 10**9}, "expected a whole number"),
                                 ({"num_hidden_layers": 300}, "expected a whole number from 1 to 256"), ({"hidden_size": 4.0}, "'hidden_size' is 4.0"), ({"vocab_size": 10}, "11 tokens, the config allows 10"),
                                 ({"hidden_size": 8}, "missing or of the wrong shape"), ({"num_hidden_layers": 3}, "missing or of the wrong shape"), ({"is_decoder": True}, "only encoders")):
@@ -605,15 +605,17 @@ class Convert(unittest.TestCase):
         self.put("config.json", "{")
         self.refused("config.json: not JSON")
         self.put("config.json", json.dumps(CONFIG))
+        self.put("tokenizer_config.json", json.dumps({"tokenizer_class": "LlamaTokenizer"}))
+        self.refused("'LlamaTokenizer', which is not supported")
         self.put("tokenizer_config.json", json.dumps({"tokenizer_class": "RobertaTokenizer"}))
-        self.refused("'RobertaTokenizer', which is not supported")
+        self.refused("there is neither tokenizer.json nor vocab.json in this folder")
         os.remove(os.path.join(self.source, "tokenizer_config.json"))
         self.put("vocab.txt", "a\nb\n")
         self.refused("the vocabulary of 2 tokens has no '[UNK]'")
         self.put("vocab.txt", b"\xff\n")
         self.refused("not UTF-8 at byte 1")
         os.remove(os.path.join(self.source, "vocab.txt"))
-        self.refused("neither vocab.txt nor tokenizer.json in this folder; lexformer reads BERT's WordPiece")
+        self.refused("neither vocab.txt nor tokenizer.json in this folder; lexformer reads the model types")
         self.refused("none: there is no such file or folder", source=os.path.join(self.folder, "none"))
         self.put("m.lxf", "")
         self.refused("is a .lxf file already; --to-hf", source=os.path.join(self.source, "m.lxf"))
@@ -638,7 +640,7 @@ class Convert(unittest.TestCase):
         self.assertEqual(read(flags), (50, False, True, True))
         self.assertEqual((flags["add_cls"], flags["add_sep"], flags["add_middle_sep"]), (False, False, False))  # there is no post_processor
         os.remove(self.target)
-        for path, value, message in ((("model", "type"), "BPE", "model: 'type' is 'BPE', which is not supported; expected \"WordPiece\"; lexformer reads BERT's WordPiece"),
+        for path, value, message in ((("model", "type"), "WordLevel", "model: 'type' is 'WordLevel', which is not supported; expected \"WordPiece\"; lexformer reads the model types"),
                                      (("normalizer", "type"), "Sequence", "normalizer: 'type' is 'Sequence'"),
                                      (("pre_tokenizer", "type"), "Metaspace", "Metaspace"), (("model", "continuing_subword_prefix"), "@", "'@', which is not supported; expected \"##\""),
                                      (("added_tokens",), [{"id": 9, "content": "[COL]"}], "'[COL]' has the id 9 in one file, but its place is 7"), (("model", "vocab"), [], "'vocab' is [], expected dict"),

@@ -5,19 +5,23 @@ import json
 import os
 import zlib
 
-from .added_tokens import SPECIAL
-from .config import OUR_POSITIONS, POSITIONS, complete_config
+from .added_tokens import SPECIAL, json_added_tokens
+from .config import OUR_POSITIONS, POSITIONS, complete_config, family_terms, position_offset, sizes
 from .errors import check, one_line, shown, Stop
 from .files import staged, write_bytes
 from .heads import describe_head
-from .json_values import dump_json, get, is_text, parse_json
+from .json_values import get, is_text, parse_json
 from .lxf import parse_lxf
 from .modules import DENSE_ACTIVATIONS
-from .names import needed_tensors
+from .names import foreign_tensors, needed_tensors
+from .other_tokenizers import MOST_VALUES
 from .safetensors import write_safetensors
 from .tensor import FLOATS
+from .tokenizer_json import word_piece
 
 TOKENIZER_KEYS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars", *SPECIAL)  # in tokenizer_config.json
+OF_BERT = {"clean_text": True, "max_input_chars_per_word": 100, "match_special_tokens": True, "add_cls": True, "add_sep": True,
+           "add_middle_sep": True, "two_middle_seps": False, "right_type": 1}  # as BertTokenizer has them
 
 
 def sentence_files(ours, tensors, width, longest, where):
@@ -47,21 +51,67 @@ def sentence_files(ours, tensors, width, longest, where):
     return files, weights
 
 
-def export_tokens(vocab, flags, config, source):
+def export_vocabulary(vocab, flags, config, source):
     """The text of vocab.txt without the tokens that only their own text gives; these follow it, in `config`."""
     tokens, added = vocab.split("\n")[:-1], get(flags, "added_tokens", list, source, [])
     places = {token: i for i, token in enumerate(tokens)}
-    try:
-        whole = {places[token["content"]] for token in added if not token["piece"]}
-        config.update({"added_tokens_decoder": {str(places[token["content"]]): {
-            **{key: token[key] for key in ("content", "lstrip", "rstrip", "single_word", "normalized")}, "special": True} for token in added}} if added else {})
-    except (KeyError, TypeError):
-        raise Stop(3, "%s: lexformer.tokenizer: 'added_tokens' does not fit the vocabulary" % source)
+    whole = {places[token["content"]] for token in added if not token["piece"]}
+    config.update({"added_tokens_decoder": {str(places[token["content"]]): {
+        **{key: token[key] for key in ("content", "lstrip", "rstrip", "single_word", "normalized")}, "special": True} for token in added}} if added else {})
     tokens = tokens[:len(tokens) - len(whole)] if whole == set(range(len(tokens) - len(whole), len(tokens))) else tokens
-    plain = {"clean_text": True, "max_input_chars_per_word": 100, "match_special_tokens": True, "add_cls": True, "add_sep": True, "add_middle_sep": True}
-    for key in [key for key, value in plain.items() if flags.get(key, value) != value]:
-        print("note: transformers' BertTokenizer has %s %s; its results differ" % (key, dump_json(plain[key])))
     return "".join(token + "\n" for token in tokens)
+
+
+def stored_text(metadata, key, source):
+    text = metadata[key]
+    check(metadata.get(key + "_crc32") == str(zlib.crc32(text.encode())), source, "%s does not fit its checksum" % key)
+    return text
+
+
+def tokenizer_files(metadata, longest, source):
+    """The files of the tokenizer: vocab.txt where transformers' BertTokenizer does the same, else tokenizer.json."""
+    if not {"lexformer.vocab", "lexformer.tokenizer_json"} & set(metadata):
+        return {}
+    where = source + ": lexformer.tokenizer"
+    flags = parse_json(metadata.get("lexformer.tokenizer", ""), where)
+    if "lexformer.tokenizer_json" in metadata:
+        text = stored_text(metadata, "lexformer.tokenizer_json", source)
+        root = parse_json(text, source + ": lexformer.tokenizer_json", most=MOST_VALUES)
+        found = {token["content"] for token in json_added_tokens(root, source).values()}
+        files, config = {"tokenizer.json": text}, {key: flags[key] for key in SPECIAL if flags.get(key) in found}
+    else:
+        vocab, config = stored_text(metadata, "lexformer.vocab", source), {key: flags[key] for key in TOKENIZER_KEYS if key in flags}
+        try:
+            if all(flags.get(key, value) == value for key, value in OF_BERT.items()):
+                files = {"vocab.txt": export_vocabulary(vocab, flags, config, source)}
+            else:
+                text, config = word_piece(vocab.split("\n")[:-1], flags)
+                files = {"tokenizer.json": text}
+        except (KeyError, TypeError, AttributeError):
+            raise Stop(3, "%s: does not fit the vocabulary, or lacks a key" % where)
+    kind = "BertTokenizer" if "vocab.txt" in files else "PreTrainedTokenizerFast"
+    return {**files, "tokenizer_config.json": {**config, "tokenizer_class": kind, "model_max_length": longest}}
+
+
+def other_terms(config, where):
+    """The names of the attention terms that transformers' model of the family lacks. Refuses a position scheme that it lacks, and terms of
+    the family that are left out or have other options."""
+    ours, own, names = get(config, "lexformer", dict, where, {}), family_terms(config, where), []
+    listed = get(ours, "attention", list, where)
+    if listed is None:
+        return []
+    schemes = [name for name in own if name in OUR_POSITIONS] or POSITIONS
+    for term in listed:
+        name, options = (term, ours.get(term)) if isinstance(term, str) else (term.get("name"), term.get("options")) if isinstance(term, dict) else (None, None)
+        check(is_text(name), where, "an attention term has no name")
+        same = name in own and isinstance(options, dict) and own[name].items() <= options.items()
+        check(same or name not in OUR_POSITIONS, where, "the position scheme is %s%s; transformers has %s"
+              % (shown(name), " with other options" if name in own else "", ", ".join(schemes)))
+        check(same or name not in own, where, "the attention term %s has other options than in transformers' model of the family" % shown(name))
+        names.append(name)
+    for name in own:
+        check(name in names, where, "there is no attention term %s, which transformers' model of the family has" % shown(name))
+    return [name for name in names if name not in (*POSITIONS, *own)]
 
 
 def to_hf(source, folder):
@@ -73,28 +123,21 @@ def to_hf(source, folder):
     config = complete_config(parse_json(metadata.get("lexformer.config", ""), where), where)
     describe_head(config, tensors, where)
     ours = get(config, "lexformer", dict, where, {})
-    terms = [term.get("name") if isinstance(term, dict) else term for term in get(ours, "attention", list, where, [])]
-    check(all(map(is_text, terms)), where, "an attention term has no name")
-    foreign = [name for name in terms if name in OUR_POSITIONS]
-    check(not foreign, where, "the position scheme is %s; transformers has %s" % (shown(foreign and foreign[0]), ", ".join(POSITIONS)))
+    left_out = other_terms(config, where)
     missing = [name for name, shape in needed_tensors(config).items() if name not in tensors or tensors[name].shape != shape]
     check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %s" % (len(missing), shown(missing and missing[0])))
     kinds = {tensor.dtype for tensor in tensors.values()}
     if len(kinds) == 1:  # newer transformers load in the type named here, even if the tensors have another
         config.update({key: FLOATS.get(*kinds) for key in ("torch_dtype", "dtype") if key in config})
-    texts, dense, longest = {"config.json": config}, {}, config["max_position_embeddings"]
+    size = sizes(config)
+    texts, dense, longest = {"config.json": config}, {}, size["max_position_embeddings"] - position_offset(config)
     if "pooling" in ours and "head" not in ours and "tagger" not in ours:  # of a sentence encoder
-        files, dense = sentence_files(ours, tensors, config["hidden_size"], longest, where)
+        files, dense = sentence_files(ours, tensors, size["hidden_size"], longest, where)
         texts.update(files)
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("lexformer.dense.")}
     longest = min(longest, get(ours, "max_length", int, where, longest))
-    if "lexformer.vocab" in metadata:
-        texts["vocab.txt"] = vocab = metadata["lexformer.vocab"]
-        check(metadata.get("lexformer.vocab_crc32") == str(zlib.crc32(vocab.encode())), source, "lexformer.vocab does not fit its checksum")
-        flags = parse_json(metadata.get("lexformer.tokenizer", ""), source + ": lexformer.tokenizer")
-        texts["tokenizer_config.json"] = {key: flags[key] for key in TOKENIZER_KEYS if key in flags}
-        texts["tokenizer_config.json"].update(tokenizer_class="BertTokenizer", model_max_length=longest)
-        texts["vocab.txt"] = export_tokens(vocab, flags, texts["tokenizer_config.json"], source)
+    texts.update(tokenizer_files(metadata, longest, source))
+    tensors = foreign_tensors(tensors, config, source)
     with staged(folder) as temporary:
         os.makedirs(temporary)
         for name in {os.path.dirname(name) for name in texts} - {""}:
@@ -108,9 +151,8 @@ def to_hf(source, folder):
     beside = ours.get("position_embeddings") or get(config, "position_options", dict, where, {}).get("absolute")
     if beside and config.get("position_embedding_type", "absolute") != "absolute":
         print("note: transformers leaves out the absolute positions beside %s; its results differ" % config["position_embedding_type"])
-    left_out = [one_line(name) for name in terms if name not in POSITIONS]
     if left_out:
-        print("note: transformers leaves out the attention terms %s; its results differ" % ", ".join(left_out))
+        print("note: transformers leaves out the attention terms %s; its results differ" % ", ".join(map(one_line, left_out)))
     extra = sorted(name for name in tensors if name.startswith("lexformer."))
     if extra:
         print("note: transformers leaves out lexformer's own tensors (%d, as %s); its results differ" % (len(extra), one_line(extra[0])))

@@ -36,7 +36,7 @@ def check_placeholder(start, path):
 def check_start(start, size, path):
     """The header length of a safetensors file of `size` bytes, from its first 9 bytes."""
     length = int.from_bytes(start[:8], "little")
-    check(10 <= 8 + length <= size and length <= 16 << 20, path, "its %d bytes are no safetensors file, or one that is cut off" % size)
+    check(10 <= 8 + length <= size and length <= 64 << 20, path, "its %d bytes are no safetensors file, or one that is cut off" % size)
     check(start[8:9] == b"{", path, "the header does not begin with '{'; this is no safetensors file")
     return length
 

@@ -6,9 +6,9 @@ import json
 import os
 
 from .errors import check, shown
+from .families import SUPPORTED, translations
 from .json_values import dump_json, read_json
 
-SUPPORTED = "lexformer reads BERT's WordPiece (model types bert and electra)"
 # The keys of the files of a folder: used ones, those without an effect on an encoder, and those that may have only the values named
 # (or null). Any other key is an error. The same text as in io/folder_keys.hpp.
 FOLDER_KEYS = """\
@@ -64,10 +64,41 @@ tokenizer.json: normalizer | used | lowercase strip_accents handle_chinese_chars
 tokenizer.json: normalizer | "BertNormalizer" | type
 tokenizer.json: pre_tokenizer | "BertPreTokenizer" | type
 tokenizer.json: post_processor | used | single pair special_tokens cls sep
-tokenizer.json: post_processor | "TemplateProcessing" "BertProcessing" | type
+tokenizer.json: post_processor | free | trim_offsets add_prefix_space
+tokenizer.json: post_processor | "TemplateProcessing" "BertProcessing" "RobertaProcessing" | type
 tokenizer.json: model | used | unk_token max_input_chars_per_word vocab
 tokenizer.json: model | "WordPiece" | type
 tokenizer.json: model | "##" | continuing_subword_prefix
+tokenizer.json: Sequence | used | type normalizers pretokenizers processors
+tokenizer.json: NFC | used | type
+tokenizer.json: NFD | used | type
+tokenizer.json: NFKC | used | type
+tokenizer.json: NFKD | used | type
+tokenizer.json: Lowercase | used | type
+tokenizer.json: StripAccents | used | type
+tokenizer.json: Strip | used | type strip_left strip_right
+tokenizer.json: Replace | used | type pattern content
+tokenizer.json: Prepend | used | type prepend
+tokenizer.json: Precompiled | used | type precompiled_charsmap
+tokenizer.json: BertNormalizer | used | type lowercase strip_accents handle_chinese_chars clean_text
+tokenizer.json: ByteLevel | used | type add_prefix_space use_regex trim_offsets
+tokenizer.json: Metaspace | used | type replacement prepend_scheme split add_prefix_space
+tokenizer.json: Metaspace | free | str_rep
+tokenizer.json: WhitespaceSplit | used | type
+tokenizer.json: Whitespace | used | type
+tokenizer.json: Digits | used | type individual_digits
+tokenizer.json: Punctuation | used | type behavior
+tokenizer.json: BertPreTokenizer | used | type
+tokenizer.json: TemplateProcessing | used | type single pair special_tokens
+tokenizer.json: BertProcessing | used | type sep cls
+tokenizer.json: RobertaProcessing | used | type sep cls trim_offsets add_prefix_space
+tokenizer.json: BPE | used | type vocab merges unk_token fuse_unk ignore_merges
+tokenizer.json: BPE | "" | continuing_subword_prefix end_of_word_suffix
+tokenizer.json: BPE | false | byte_fallback
+tokenizer.json: BPE | null | dropout
+tokenizer.json: Unigram | used | type vocab unk_id byte_fallback
+tokenizer_config.json: pipeline | free | add_prefix_space trim_offsets errors sp_model_kwargs legacy do_lower_case keep_accents remove_space
+tokenizer_config.json: pipeline | free | split_by_punct vocab_type add_bos_token add_eos_token clean_text strip_accents unk_id
 sentence_bert_config.json | used | max_seq_length do_lower_case
 sentence_bert_config.json | free | unpad_inputs
 sentence_bert_config.json | "feature-extraction" "sequence-classification" | transformer_task
@@ -107,10 +138,19 @@ def parse_folder_keys():
 SECTIONS = parse_folder_keys()
 
 
-def check_keys(value, section, path):
+def check_config_keys(config, family, path):
+    """check_keys() of a config.json, with the names of the family."""
+    rules = dict(SECTIONS["config.json"])
+    moved = {theirs: rules.pop(canonical, None) for canonical, theirs in translations(family.keys)}
+    rules.update({key: rule for key, rule in moved.items() if key})
+    rules.update(dict.fromkeys(family.free_keys.split()))
+    check_keys(config, "config.json", path, rules)
+
+
+def check_keys(value, section, path, rules=None):
     """Refuses a key that lexformer neither reads nor knows to be without effect, and a value that it cannot honour."""
     check(isinstance(value, dict), path, "is %s, expected an object" % shown(value))
-    rules = SECTIONS[section]
+    rules = rules or SECTIONS[section]
     for key, item in sorted(value.items(), key=lambda pair: (pair[0] != "type", pair[0])):
         name = "*_token" if key not in rules and key.endswith("_token") else key
         check(name in rules, path, "the key %s is not known and may change the results; take it out of the file if it does not" % shown(key))

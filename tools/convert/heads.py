@@ -3,6 +3,7 @@
 
 import os
 
+from .config import family_of
 from .errors import check, shown
 from .folder_keys import read_keys
 from .json_values import get, is_size, is_text
@@ -13,7 +14,7 @@ MAX_LABELS = 65536  # same as models/cross_encoder_options.hpp
 
 def label_count(config, tensors):
     """The number of outputs of the classification head, None without one."""
-    head = tensors.get("classifier.out_proj.weight" if config["model_type"] == "electra" else "classifier.weight")
+    head = tensors.get(family_of(config).head_out + ".weight")
     return head.shape[0] if head is not None and len(head.shape) == 2 else None
 
 
@@ -65,7 +66,7 @@ def describe_head(config, tensors, where):
     for key in ("num_labels", "id2label", "label2id", "problem_type"):
         config.pop(key, None)  # from the model before training
     plain = ours["head"] == "huggingface"
-    config["architectures"] = [config["model_type"].capitalize() + ("ForSequenceClassification" if plain else "Model")]
+    config["architectures"] = [family_of(config).name + ("ForSequenceClassification" if plain else "Model")]
     if plain:
         count, rows = get(ours, "labels", int, where, 0), label_count(config, tensors)
         check(is_size(count, 1, MAX_LABELS), where, "'labels' is %s, expected a whole number from 1 to %d" % (shown(count), MAX_LABELS))

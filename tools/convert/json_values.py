@@ -13,7 +13,7 @@ MAX_VALUES = 1000000  # keys, values and brackets: 2 bytes of text may need 100 
 EVENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[][{}]|[^]["{},:\s]+', re.DOTALL)
 
 
-def parse_json(text, where, kind=dict):
+def parse_json(text, where, kind=dict, most=MAX_VALUES):
     def unique(pairs):
         keys = dict(pairs)
         check(len(keys) == len(pairs), where, "a key occurs twice in one object")
@@ -21,8 +21,8 @@ def parse_json(text, where, kind=dict):
 
     try:
         text = text.decode() if isinstance(text, bytes) else text
-        events = sum(1 for _ in itertools.islice(EVENT.finditer(text), MAX_VALUES + 1))
-        check(events <= MAX_VALUES, where, "has more than %d keys, values and brackets" % MAX_VALUES)
+        events = sum(1 for _ in itertools.islice(EVENT.finditer(text), most + 1))
+        check(events <= most, where, "has more than %d keys, values and brackets" % most)
         value = json.loads(text, object_pairs_hook=unique)
         dump_json(value).encode()  # fails for values that json.loads accepts but UTF-8 JSON cannot represent: NaN, 1e999, lone surrogates
     except (ValueError, RecursionError) as error:

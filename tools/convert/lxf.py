@@ -6,22 +6,23 @@ import os
 import re
 import zlib
 
-from .config import complete_config
+from .config import family_of, read_config
 from .errors import check, one_line, shown, Stop
+from .families import FAMILIES
 from .files import files_read, read_bytes, staged
-from .folder_keys import check_keys
 from .heads import read_cross_encoder
 from .json_values import dump_json, get, read_json
 from .modules import read_modules, transformer_settings
 from .names import print_table, select, wrapper_prefix
+from .other_tokenizers import read_other_tokenizer
 from .safetensors import parse_safetensors, write_safetensors
 from .tensor import convert, to_int8
 from .tokens import read_tokenizer
 from .weights import read_weights, weights_of
 
 VERSION = "0.3.0"  # same as include/lexformer/version.hpp
-INT8_LAYER = re.compile(r"(bert|electra)\.encoder\.layer\.\d+\.(attention\.self\.(query|key|value)|attention\.output\.dense|"
-                        r"intermediate\.dense|output\.dense)\.weight")
+INT8_LAYER = re.compile(r"(%s)encoder\.layer\.\d+\.(attention\.self\.(query|key|value)|attention\.output\.dense|"
+                        r"intermediate\.(dense|gate)|output\.dense)\.weight" % "|".join(sorted({re.escape(family.prefix) for family in FAMILIES})))
 
 
 def to_lxf(source, target, dtype, verify):
@@ -30,21 +31,15 @@ def to_lxf(source, target, dtype, verify):
     folder, ours, dense = read_modules(root)
     weights = weights_of(folder) if os.path.isdir(source) else source
     path = os.path.join(folder, "config.json")
-    config = complete_config(read_json(path), path)
-    check_keys(config, "config.json", path)
+    config = read_config(path, read_json(path))
     check(not os.path.exists(os.path.join(folder, "adapter_config.json")), folder,
           "has an adapter (adapter_config.json), which is not supported; merge it into the weights first")
-    tokens, flags = read_tokenizer(folder)
-    where, settings = transformer_settings(folder)
-    if os.path.exists(os.path.join(root, "modules.json")) and get(settings, "do_lower_case", bool, where) and not flags["do_lower_case"]:
-        # sentence-transformers puts lower case before the rest, which decides by itself about accents.
-        flags.update(do_lower_case=True, strip_accents=flags["strip_accents"] is True)
-    check(len(tokens) <= config["vocab_size"], folder,
-          "the vocabulary has %d tokens, the config allows %d ('vocab_size')" % (len(tokens), config["vocab_size"]))
+    tokens, count = read_tokens(folder, root, config["model_type"])
+    check(count <= config["vocab_size"], folder, "the vocabulary has %d tokens, the config allows %d ('vocab_size')" % (count, config["vocab_size"]))
     raw, digest = read_weights(weights)
     chosen, rows = select({**raw, **dense}, config, source)
     print_table(rows)
-    prefix = wrapper_prefix(raw)
+    prefix = wrapper_prefix(raw, family_of(config))
     if prefix:
         print("took off the prefix %s of the names" % one_line(shown(prefix)))
     missing = [old or new for status, old, new in rows if status == "MISSING"]
@@ -55,11 +50,26 @@ def to_lxf(source, target, dtype, verify):
     before = get(config, "lexformer", dict, path, {})  # of a folder that --to-hf wrote
     if ours:
         config["lexformer"] = {**{key: value for key, value in before.items() if key not in ("dense", "max_length", "similarity")}, **ours}
-    vocab = "".join(token + "\n" for token in tokens)
-    metadata = {"lexformer.format": "1", "lexformer.version": VERSION, "lexformer.config": dump_json(config), "lexformer.vocab": vocab,
-                "lexformer.vocab_crc32": str(zlib.crc32(vocab.encode())), "lexformer.tokenizer": dump_json(flags),
-                "lexformer.source_sha256": digest}
+    metadata = {"lexformer.format": "1", "lexformer.version": VERSION, "lexformer.config": dump_json(config), **tokens, "lexformer.source_sha256": digest}
     write_lxf(target, source, chosen, metadata, dtype, verify)
+
+
+def read_tokens(folder, root, model_type):
+    """The metadata of the tokenizer in a folder, and the number of tokens."""
+    where, settings = transformer_settings(folder)
+    lower = os.path.exists(os.path.join(root, "modules.json")) and get(settings, "do_lower_case", bool, where)
+    other = read_other_tokenizer(folder, model_type)
+    if other is not None:
+        text, flags, count = other
+        check(not lower, where, "'do_lower_case' is true; with a tokenizer that is not WordPiece it is not supported")
+        key = "lexformer.tokenizer_json"
+    else:
+        tokens, flags = read_tokenizer(folder)
+        if lower and not flags["do_lower_case"]:
+            # sentence-transformers puts lower case before the rest, which decides by itself about accents.
+            flags.update(do_lower_case=True, strip_accents=flags["strip_accents"] is True)
+        key, text, count = "lexformer.vocab", "".join(token + "\n" for token in tokens), len(tokens)
+    return {key: text, key + "_crc32": str(zlib.crc32(text.encode())), "lexformer.tokenizer": dump_json(flags)}, count
 
 
 def lxf_to_lxf(source, target, dtype, verify):

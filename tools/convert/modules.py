@@ -89,7 +89,7 @@ def transformer_settings(folder):
 def text_length(folder):
     """{"max_length": most tokens of a text} by the settings of sentence-transformers or of the tokenizer, {} if neither says."""
     path = os.path.join(folder, "tokenizer_config.json")
-    tokenizer = read_keys(path, "tokenizer_config.json", {})
+    tokenizer = read_json(path) if os.path.exists(path) else {}
     theirs = "model_max_length" if tokenizer.get("model_max_length") is not None else "max_len"
     for where, config, key in (*((*transformer_settings(folder), "max_seq_length"),), (path, tokenizer, theirs)):
         length = config.get(key)

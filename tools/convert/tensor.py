@@ -26,6 +26,38 @@ def values(tensor):
     return numbers
 
 
+def transpose(tensor):
+    """The transposed matrix."""
+    rows, columns = tensor.shape
+    elements = memoryview(bytes(tensor.data)).cast({8: "Q", 4: "I", 2: "H", 1: "B"}[WIDTHS[tensor.dtype]])
+    return Tensor(tensor.dtype, (columns, rows), b"".join(elements[j::columns].tobytes() for j in range(columns)))
+
+
+def split(tensor, count, where):
+    """The tensor's rows, divided evenly among `count` tensors."""
+    rows = tensor.shape[0] if tensor.shape else 0
+    check(rows and rows % count == 0, where, "has the shape %s, expected rows of %d tensors" % (list(tensor.shape), count))
+    part = len(tensor.data) // count
+    return [Tensor(tensor.dtype, (rows // count, *tensor.shape[1:]), tensor.data[i * part:(i + 1) * part]) for i in range(count)]
+
+
+def join(tensors):
+    """The rows of all tensors in one."""
+    first = tensors[0]
+    return Tensor(first.dtype, (sum(tensor.shape[0] for tensor in tensors), *first.shape[1:]), b"".join(tensor.data for tensor in tensors))
+
+
+def pair_rows(tensor, heads, where, back=False):
+    """The rows of each head of width d in the order 0, d / 2, 1, d / 2 + 1, ...; back: from this order."""
+    rows = tensor.shape[0] if tensor.shape else 0
+    check(rows and rows % (2 * heads) == 0, where, "has the shape %s, expected an even number of rows for each of %d heads" % (list(tensor.shape), heads))
+    d, width = rows // heads, len(tensor.data) // rows
+    order = [h * d + t + half for h in range(heads) for t in range(d // 2) for half in (0, d // 2)]
+    if back:
+        order = sorted(range(len(order)), key=order.__getitem__)
+    return Tensor(tensor.dtype, tensor.shape, b"".join(bytes(tensor.data[width * row:width * (row + 1)]) for row in order))
+
+
 def is_finite(numbers):
     return math.isfinite(sum(numbers)) or all(map(math.isfinite, numbers))  # the sum may overflow, but is much faster
 
