@@ -54,6 +54,23 @@ class Pretrain(Refusals, unittest.TestCase):
     def pretrain(cls, out, *more, **options):
         return program("pretrain", *cls.command(out, *more, **options))
 
+    def test_families_besides_bert(self):
+        sizes = {"distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}, "mpnet": CONFIG, "roberta": CONFIG, "xlm-roberta": CONFIG}
+        for family, keys in sizes.items():
+            with self.subTest(family):
+                config = self.folder / f"{family}.json"
+                config.write_text(json.dumps({"model_type": family, "max_position_embeddings": 48, **keys}))
+                made, out = self.folder / f"{family}.lxf", self.folder / f"of_{family}"
+                done = program("make_model", "--text", self.folder / "a.txt", "--model-config", config, "--vocab-size", 150, "--out", made)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for start in (("--model", made), ("--model-config", config, "--vocab-size", 150)):
+                    shutil.rmtree(out, ignore_errors=True)
+                    done = program("pretrain", "--text", self.folder / "a.txt", *start, "--out", out, "--max-steps", 4, "--batch", 8, "--held-out", 10, "--quiet")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                done = program("fill_mask", "--model", out, text="the black [MASK] comes with a case\n")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(len(json.loads(done.stdout)), 1)
+
     def test_it_learns_and_writes_what_it_says(self):
         results = json.loads((self.first / "all_results.json").read_text())
         # 240 lines, of which 40 are too short and 20 held out; blocks of 60 make 8 + 8 + 8 batches, so 12 steps per epoch
