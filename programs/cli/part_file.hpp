@@ -77,8 +77,8 @@ class PartFile {
     if (lx::path_exists(path_)) fs::permissions(part(), fs::status(path_).permissions(), error);
     if (!error) fs::rename(part(), path_, error);
     if (error) lx::fail_file(path_, "cannot be put in its place: ", error.message());
-    lx::sync_folder(fs::path(path_).parent_path());
     fs::remove(state());
+    lx::sync_folder(fs::path(path_).parent_path());
   }
 
  private:
@@ -92,6 +92,7 @@ class PartFile {
   }
   static lx::detail::FileDescriptor open(const std::string& part, bool& existed) {
     existed = lx::path_exists(part);
+    if (!existed) std::filesystem::remove(part + ".json");  // of a run that was killed when the file had its name already
     return lx::detail::open_locked(part, part);
   }
   std::string state() const { return path_ + ".part.json"; }

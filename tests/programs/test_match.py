@@ -462,7 +462,7 @@ class Match(Refusals, unittest.TestCase):
             code = process.wait()
             self.assertIn(code, (0, -signal.SIGKILL, -signal.SIGTERM, 130))
             met += state.exists()
-            if state.exists():
+            if part.exists():
                 with open(part, "a") as file:
                     file.write("half a li")  # as if it had been killed between text and state
             self.match(out, *more, "--resume")
