@@ -20,7 +20,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;  // id, name, number
 
-RecordTable table(const std::string& path, const Rows& rows) {
+RecordTable standing_table(const std::string& path, const Rows& rows) {
   RecordTable made{path, {"name", "number"}, {}};
   made.id = "id";
   for (const auto& row : rows) {
@@ -34,7 +34,7 @@ RecordTable table(const std::string& path, const Rows& rows) {
 }
 
 /// Left record i belongs to right record i, which has a letter less.
-Rows rows(const std::string& side, int first, int last) {
+Rows standing_rows(const std::string& side, int first, int last) {
   Rows made;
   for (int i = first; i < last; ++i) {
     const std::string word = cat(std::string(3, static_cast<char>('a' + i % 20)), std::string(3, static_cast<char>('c' + i / 2)), "xyz");
@@ -94,9 +94,9 @@ TEST_CASE("MatchStream: an update is a run over all records with the earlier wei
       MatchOptions options{.decision = {.threshold = 0.5}, .top = 4, .keep_state = true};
       options.candidates.top = 3;
       const auto records = [&](const Rows& left, const Rows& right) {
-        return RecordPairs(table("a", left), one ? std::nullopt : std::optional(table("b", right)), {});
+        return RecordPairs(standing_table("a", left), one ? std::nullopt : std::optional(standing_table("b", right)), {});
       };
-      auto left = rows("l", 0, 40), right = rows("r", 0, 40);
+      auto left = standing_rows("l", 0, 40), right = standing_rows("r", 0, 40);
       const auto before = records(left, right);
       const MatchStream first(before, scorer, nullptr, options);
       const auto first_rows = shown(first);
@@ -113,8 +113,8 @@ TEST_CASE("MatchStream: an update is a run over all records with the earlier wei
       left[5][1] += " new";
       left.erase(left.begin() + 20);
       right[31][2] = "99";
-      for (auto& row : rows("l", 50, 53)) left.push_back(row);
-      for (auto& row : rows("r", 50, 52)) right.insert(right.begin() + 10, row);
+      for (auto& row : standing_rows("l", 50, 53)) left.push_back(row);
+      for (auto& row : standing_rows("r", 50, 52)) right.insert(right.begin() + 10, row);
       const auto today = records(left, right);
       const MatchUpdate update(state, today, {}), everything(without_records(state), today, {});
       CHECK(update.left.count(RecordChanges::added) == 3);
@@ -140,7 +140,7 @@ TEST_CASE("MatchStream: an update is a run over all records with the earlier wei
 }
 
 TEST_CASE("MatchState: saved and loaded it is the same; other files are refused") {
-  const RecordPairs records(table("a", rows("l", 0, 20)), table("b", rows("r", 0, 20)), {});
+  const RecordPairs records(standing_table("a", standing_rows("l", 0, 20)), standing_table("b", standing_rows("r", 0, 20)), {});
   const TextModel model;
   const MatchOptions options{.decision = {.calibration = Calibration{}}, .keep_state = true};
   const MatchStream stream(records, &model, nullptr, options);
@@ -189,17 +189,18 @@ TEST_CASE("MatchState: saved and loaded it is the same; other files are refused"
       ErrorKind::file, [&] { MatchState::load(path); }, "has a pair of records that it does not have");
   std::filesystem::remove(path);
   std::filesystem::remove(path + "2");
-  const RecordPairs one(table("a", rows("l", 0, 20)), {}, {});
+  const RecordPairs one(standing_table("a", standing_rows("l", 0, 20)), {}, {});
   expect_error(
       ErrorKind::usage, [&] { MatchUpdate(state, one, {}); }, "update: the earlier run had two tables");
 }
 
 TEST_CASE("RecordChanges: by id and content; the compared columns and the keys count") {
-  Rows before = rows("l", 0, 4), now = {before[2], before[0], {"l1", "other", "1"}, {"l9", "new", "9"}};
+  Rows before = standing_rows("l", 0, 4), now = {before[2], before[0], {"l1", "other", "1"}, {"l9", "new", "9"}};
   now[0][1] += "";
   const RecordTextOptions names{.columns = {{"name", "name"}}}, both{.columns = {{"name", "name"}, {"number", "number"}}};
   const auto changes = [&](const RecordTextOptions& o, const KeyOptions& keys = {}) {
-    return RecordChanges(record_hashes(table("a", before), o, keys, false), record_hashes(table("a", now), o, keys, false));
+    return RecordChanges(record_hashes(standing_table("a", before), o, keys, false),
+                         record_hashes(standing_table("a", now), o, keys, false));
   };
   CHECK(changes(both).today == std::vector<std::uint32_t>{1, gone_text, 0, gone_text});
   CHECK(changes(both).kinds == std::vector<std::uint8_t>{0, 0, 1, 2});
