@@ -104,7 +104,7 @@ def family_terms(config, where):
 
 
 def check_values(config, family, where):
-    """Checks what is no size."""
+    """Checks what is not a size."""
     if family.positions == "after_padding" or family.head_pooling == "last":
         check(is_size(get(config, "pad_token_id", int, where, 0), 0, config["vocab_size"] - 1), where,
               "'pad_token_id' is %s, expected the id of a token" % shown(config.get("pad_token_id")))
