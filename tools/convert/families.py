@@ -39,7 +39,7 @@ class Family:
     gated: bool = False  # act(x W_1^T) * (x W_g^T) in place of act(x W_1^T)
     qkv_bias: bool = True
     bias_keys: bool = False  # the keys attention_bias, mlp_bias, norm_bias (all false) say which biases exist
-    head_pooling: str = "first"  # the token that the head reads: first; as classifier_pooling says (chosen); last that is no padding
+    head_pooling: str = "first"  # the token that the head reads: first; as classifier_pooling says (chosen); last that is not padding
     head_out: str = "classifier"  # the last layer of HuggingFace's classification head
 
 
