@@ -55,7 +55,7 @@ class ClusterNumbers {
       const auto found = earlier_.find(record);
       earlier.push_back(found == earlier_.end() ? std::nullopt : std::optional(found->second));
     }
-    const auto numbers = lx::lasting_numbers(clusters, earlier, largest_ + 1);
+    auto numbers = lx::lasting_numbers(clusters, earlier, largest_ + 1);
     for (const std::size_t number : numbers) largest_ = std::max(largest_, number);
     return numbers;
   }

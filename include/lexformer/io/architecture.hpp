@@ -42,15 +42,15 @@ struct Architecture {
   double classifier_dropout = -1;  // -1: hidden_dropout_prob
 
   // The keys of config.json under other names, "canonical=theirs"; "canonical=": there is no such key, so it has its default.
-  std::string_view keys = "";
+  std::string_view keys{};
   // Further keys without an effect on the results.
-  std::string_view free_keys = "";
+  std::string_view free_keys{};
 
   // Parts of the names of tensors, "theirs=canonical", in the order in which they are replaced, after the prefix; without a dot in front
   // they are beginnings. ~ before the canonical name: a matrix is transposed. a|b|c: its rows are divided among these tensors. %: the
   // rows of each head that rotary positions pair are t and t + d / 2; here they are 2 t and 2 t + 1.
-  std::string_view tensors = "";
-  std::string_view buffers = "";  // ends of the names of tensors that are no parameters
+  std::string_view tensors{};
+  std::string_view buffers{};  // ends of the names of tensors that are no parameters
   // Beginnings of the names of heads that are not part of the encoder.
   std::string_view heads;
 
@@ -68,7 +68,7 @@ struct Architecture {
   // HuggingFace's classification head:  out(dropout(norm(act(dense(x))))). head_dropout: x is dropout(token vector). Without a dense layer
   // out(x). head_norm: empty, no norm.
   HeadPooling head_pooling = HeadPooling::first;
-  std::string_view head_dense = "", head_norm = "", head_out, head_act = "gelu";
+  std::string_view head_dense{}, head_norm{}, head_out, head_act = "gelu";
   bool head_dropout = true, head_bias = true;  // head_bias: of `out`
 
   bool masked_lm = true;     // whether HuggingFace's masked language model is supported

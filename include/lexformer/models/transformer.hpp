@@ -106,9 +106,9 @@ struct TransformerLayer {
 
   static MultiHeadOptions attention_options(const TransformerConfig& c, std::size_t number) {
     const Architecture& a = c.architecture();
-    const double d = static_cast<double>(c.hidden_size / c.num_attention_heads);
+    const std::size_t d = c.hidden_size / c.num_attention_heads;
     double scale = a.scaled ? 0 : 1;
-    if (c.scale_by_layer) scale = 1 / (std::sqrt(d) * static_cast<double>(number + 1));
+    if (c.scale_by_layer) scale = 1 / (std::sqrt(static_cast<double>(d)) * static_cast<double>(number + 1));
     return {.width = c.hidden_size,
             .heads = c.num_attention_heads,
             .attention_dropout = c.attention_probs_dropout_prob,
