@@ -323,8 +323,8 @@ TEST_CASE("models: what cannot work is refused with a reason") {
     expect_file_error([&] { CrossEncoder<double>(file, options); }, message);
   };
   const std::string known =
-      "this program has: alibi, bert_r, dafa, ddrp, deberta, lea, relative_key, relative_key_query, rope, shaw, syntax, t5, tupe, "
-      "uerbert";
+      "this program has: alibi, bert_r, dafa, ddrp, deberta, lea, reach, relative_key, relative_key_query, rope, rope_by_layer, shaw, "
+      "syntax, t5, tupe, uerbert";
   file_error(test::tiny_file(), "tiny.lxf: config: the attention term 'shew' is not known; " + known, {.attention = {"shew"}});
   file_error(test::tiny_file(), "tiny.lxf: config: two position schemes at once", {.attention = {"shaw", "alibi"}});
   file_error(test::tiny_file(),
