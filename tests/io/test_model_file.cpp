@@ -222,8 +222,7 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   fs::remove(folder / "tokenizer.json");
   write(folder / "tokenizer_config.json", "{}");
 
-  folder.refused("config.json", R"({"model_type": "t5"})",
-                 "config.json: 'model_type' is 't5', which is not supported; lexformer reads");
+  folder.refused("config.json", R"({"model_type": "t5"})", "config.json: 'model_type' is 't5', which is not supported; lexformer reads");
   folder.refused("config.json", R"({"model_type": 3})", "config.json: 'model_type' is 3, expected a text");
   folder.refused("config.json", "", "config.json: not JSON");
   folder.refused("config.json", R"({"model_type": "bert", "is_decoder": true})", "only encoders are supported");

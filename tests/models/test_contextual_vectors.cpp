@@ -10,7 +10,7 @@ using namespace lexformer;
 namespace {
 
 const std::vector<std::string> all_texts = {"Sony cameras for a kase", "kase, listen a case", "unheard words for a lens [MASK]", "a kase",
-                                        "listen, listen kase a black book case kase"};
+                                            "listen, listen kase a black book case kase"};
 
 WordVectors distill(const Encoder<double>& encoder, const std::vector<std::string>& words, const ContextualOptions& options = {}) {
   ContextualVectors<double> vectors(encoder, words, options);

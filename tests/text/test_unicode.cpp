@@ -123,7 +123,8 @@ TEST_CASE("character classes") {
   CHECK_FALSE(is_word_character('-'));
   CHECK_FALSE(is_word_character(U'€'));
   CHECK_FALSE(is_word_character(0x301));  // re.match(r'\w', '\u0301') is None
-  for (const char32_t c : {U'_', U'\u00E9', U'\u0301', U'\u0345', U'\u203F', U'\u200D', U'\u2160', U'\u24B6', U'\u0663'}) CHECK(joins_words(c));
+  for (const char32_t c : {U'_', U'\u00E9', U'\u0301', U'\u0345', U'\u203F', U'\u200D', U'\u2160', U'\u24B6', U'\u0663'})
+    CHECK(joins_words(c));
   for (const char32_t c : {U'-', U'\u00BD', U'\u00B2', U'\u20AC', U'\u3000'}) CHECK_FALSE(joins_words(c));
   CHECK(to_lower(U'Ǆ') == U'ǆ');
   CHECK(to_lower(0x130) == U'i');

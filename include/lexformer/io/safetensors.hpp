@@ -261,7 +261,9 @@ LEXFORMER_INLINE void TensorFile::split(const std::string& name, const std::vect
   entries_.erase(name);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t bytes = whole.bytes.size() / parts.size();
-    if (!entries_.emplace(parts[i], Entry{whole.dtype, Shape(sizes.begin(), sizes.end()), whole.bytes.substr(i * bytes, bytes), whole.owner}).second)
+    if (!entries_
+             .emplace(parts[i], Entry{whole.dtype, Shape(sizes.begin(), sizes.end()), whole.bytes.substr(i * bytes, bytes), whole.owner})
+             .second)
       fail_file(where_, "two tensors would be called ", in_quotes(parts[i]));
   }
 }

@@ -96,7 +96,8 @@ struct TransformerLayer {
   TransformerLayer(const TransformerConfig& c, Init& init, DropoutSites sites, std::size_t number = 0)
       : attention(attention_options(c, number), init, sites),
         intermediate(c.hidden_size, c.intermediate_size, init, c.mlp_bias),
-        gate(c.architecture().gated ? std::make_optional<Linear<T, Dev>>(c.hidden_size, c.intermediate_size, init, c.mlp_bias) : std::nullopt),
+        gate(c.architecture().gated ? std::make_optional<Linear<T, Dev>>(c.hidden_size, c.intermediate_size, init, c.mlp_bias)
+                                    : std::nullopt),
         output(c.intermediate_size, c.hidden_size, init, c.mlp_bias),
         norm(c.hidden_size, c.layer_norm_eps, init, c.norm_bias),
         activation(c.hidden_act),

@@ -17,9 +17,9 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/hash.hpp"
-#include "lexformer/text/wordpiece.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/vocabulary.hpp"
+#include "lexformer/text/wordpiece.hpp"
 #include "lexformer/text/words.hpp"
 
 namespace lexformer {
