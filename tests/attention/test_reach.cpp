@@ -63,7 +63,7 @@ TEST_CASE("reach, rope_by_layer: which layers see any distance, and which have w
   const auto distances = [](const Json& options) {
     std::vector<std::size_t> all;
     for (const auto& placed : make<ReachFactory<double, Cpu>>(options, 5))
-      all.push_back(dynamic_cast<const Reach<double>&>(*placed.term).distance);
+      all.resize(placed.layer ? *placed.layer + 1 : 5, dynamic_cast<const Reach<double>&>(*placed.term).distance);
     return all;
   };
   CHECK(distances({{"distance", 4u}}) == std::vector<std::size_t>{4, 4, 4, 4, 4});

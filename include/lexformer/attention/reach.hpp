@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lexformer/attention/term_factory.hpp"
@@ -52,8 +53,12 @@ class ReachFactory final : public TermFactory<T, Dev> {
   bool stays() const override { return true; }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init&, DropoutSites&) override {
     std::vector<PlacedTerm<T, Dev>> terms;
+    if (every_ == 0 || distance_ == 0) {  // one bias for all layers
+      terms.push_back({std::nullopt, std::make_shared<Reach<T, Dev>>(causal_, distance_)});
+      return terms;
+    }
     for (std::size_t i = 0; i < sizes.layers; ++i)
-      terms.push_back({i, std::make_shared<Reach<T, Dev>>(causal_, every_ != 0 && i % every_ == 0 ? 0 : distance_)});
+      terms.push_back({i, std::make_shared<Reach<T, Dev>>(causal_, i % every_ == 0 ? 0 : distance_)});
     return terms;
   }
 
