@@ -16,9 +16,9 @@ struct MultiHeadOptions {
   std::size_t width = 0, heads = 0;
   double attention_dropout = 0, hidden_dropout = 0, layer_norm_eps = 1e-12;
   bool qkv_bias = true, dense_bias = true, norm_bias = true;
-  bool pre_norm = false,
-       norms = true;  // pre_norm: x + f(LayerNorm(x)) in place of LayerNorm(x + f(x)); norms: whether there is a LayerNorm
-  double scale = 0;   // of q . k, unless a term sets it; 0: 1 / sqrt(d)
+  bool pre_norm = false;  // x + f(LayerNorm(x)) in place of LayerNorm(x + f(x))
+  bool norms = true;      // whether there is a LayerNorm
+  double scale = 0;       // of q . k, unless a term sets it; 0: 1 / sqrt(d)
 };
 
 /// The inputs of an attention layer besides its hidden states.

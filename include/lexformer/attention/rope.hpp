@@ -21,14 +21,20 @@ struct Rope final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>&, ScoreTerms<T, Dev>& out) const override { out.claim_positions("rope"); }
 };
 
-/// The factory of "rope" in a config.
+/// Base of the factories of rotary positions.
 template <class T = float, class Dev = Cpu>
-class RopeFactory final : public PositionFactory<T, Dev> {
+class RotaryFactory : public PositionFactory<T, Dev> {
  public:
-  void visit(OptionVisitor& v) override { v.number("base", base_, 1, 1e12, "of the angles' wavelengths"); }
-  void check(const EncoderSizes& sizes, const std::string& where) override {
+  void check(const EncoderSizes& sizes, const std::string& where) final {
     if (sizes.head_size() % 2 != 0) fail_file(where, "rope rotates pairs of features, but a head has ", sizes.head_size());
   }
+};
+
+/// The factory of "rope" in a config.
+template <class T = float, class Dev = Cpu>
+class RopeFactory final : public RotaryFactory<T, Dev> {
+ public:
+  void visit(OptionVisitor& v) override { v.number("base", base_, 1, 1e12, "of the angles' wavelengths"); }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init&, DropoutSites&) override {
     return this->place(true, sizes, [&](std::size_t) { return std::make_shared<Rope<T, Dev>>(base_); });
   }
@@ -39,15 +45,12 @@ class RopeFactory final : public PositionFactory<T, Dev> {
 
 /// The factory of "rope_by_layer": rope with another base in the layers whose number `every` does not divide (ModernBERT).
 template <class T = float, class Dev = Cpu>
-class RopeByLayerFactory final : public PositionFactory<T, Dev> {
+class RopeByLayerFactory final : public RotaryFactory<T, Dev> {
  public:
   void visit(OptionVisitor& v) override {
     v.number("base", base_, 1, 1e12, "of the angles' wavelengths in layers whose number `every` divides");
     v.number("local_base", local_base_, 1, 1e12, "in the other layers");
     v.size("every", every_, 1, 256, "layers 0, every, 2 every, ... have `base`");
-  }
-  void check(const EncoderSizes& sizes, const std::string& where) override {
-    if (sizes.head_size() % 2 != 0) fail_file(where, "rope rotates pairs of features, but a head has ", sizes.head_size());
   }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init&, DropoutSites&) override {
     return this->place(true, sizes, [&](std::size_t i) { return std::make_shared<Rope<T, Dev>>(i % every_ == 0 ? base_ : local_base_); });
