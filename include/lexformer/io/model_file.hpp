@@ -247,18 +247,21 @@ LEXFORMER_INLINE ModelFile ModelFile::parse(std::string bytes, const std::string
   if (!config) fail_file(where, "lexformer.config is missing");
   model.config = parse_json(*config, where + ": lexformer.config");
   if (!model.config->is_object()) fail_file(where, "lexformer.config is no JSON object");
+  const auto take_options = [&] {
+    const std::string here = where + ": lexformer.tokenizer";
+    return parse_tokenizer_json(parse_json(take("lexformer.tokenizer").value_or("{}"), here), here);
+  };
   if (auto json = take_checked(texts, "lexformer.tokenizer_json", where)) {
-    const std::string at = where + ": lexformer.tokenizer_json", here = where + ": lexformer.tokenizer";
+    const std::string at = where + ": lexformer.tokenizer_json";
     const Json root = parse_json(*json, at, tokenizer_limits);
     TokenPipelineFile found = parse_token_pipeline(root, std::move(*json), at);
     model.vocabulary = std::move(found.vocabulary);
-    model.tokenizer = parse_tokenizer_json(parse_json(take("lexformer.tokenizer").value_or("{}"), here), here);
+    model.tokenizer = take_options();
     model.tokenizer.pipeline = std::move(found.pipeline);
     model.check_vocabulary();
   } else if (const auto vocabulary = take_checked(texts, "lexformer.vocab", where)) {
     model.vocabulary = parse_vocabulary_text(*vocabulary, where + ": lexformer.vocab");
-    const std::string here = where + ": lexformer.tokenizer";
-    model.tokenizer = parse_tokenizer_json(parse_json(take("lexformer.tokenizer").value_or("{}"), here), here);
+    model.tokenizer = take_options();
     model.check_vocabulary();
   }
   for (const char* key : {"format", "lexformer.version", "lexformer.crc32"}) texts.erase(key);  // save() writes these
@@ -339,8 +342,8 @@ LEXFORMER_INLINE void ModelFile::read_cross_encoder(const std::filesystem::path&
 }
 
 LEXFORMER_INLINE void ModelFile::check_vocabulary() const {
-  std::vector<std::string> needed{tokenizer.unk, tokenizer.cls, tokenizer.sep};
-  if (tokenizer.pipeline) needed.clear();  // it was checked when it was read
+  std::vector<std::string> needed;
+  if (!tokenizer.pipeline) needed = {tokenizer.unk, tokenizer.cls, tokenizer.sep};  // a pipeline was checked when it was read
   for (const AddedToken& token : tokenizer.added_tokens) needed.push_back(token.content);
   for (const std::string& token : needed)
     if (!vocabulary.id(token)) fail_file(path, "the vocabulary of ", vocabulary.size(), " tokens has no ", in_quotes(token));
@@ -362,11 +365,10 @@ LEXFORMER_INLINE TensorFile ModelFile::as_tensors(const std::string& where) cons
   out.metadata["lexformer.config"] = dump_json(config, where);
   if (tokenizer.pipeline) {
     write_checked(tokenizer.pipeline->json(), "lexformer.tokenizer_json", out.metadata);
-    out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), where);
   } else if (vocabulary.size() != 0) {
     write_vocabulary(vocabulary, "lexformer.vocab", out.metadata);
-    out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), where);
   }
+  if (tokenizer.pipeline || vocabulary.size() != 0) out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), where);
   return out;
 }
 
