@@ -276,13 +276,8 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find() const {
 
 LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::scored(std::vector<Candidate> all) const {
   detail::unique_pairs(all);
-  for (Candidate& c : all) {
-    const std::size_t right = right_row(c.right);
-    float score = 0;
-    for (const TextVectors& v : vectors_)
-      score = std::max(score, v.exact_cosine(vectors_.size() == 1 ? c.score : v.cosine(c.left, right), c.left, right));
-    c.score = score;
-  }
+  for (Candidate& c : all)  // of one kind of vectors, c.score is the cosine already
+    c.score = vectors_.size() == 1 ? std::max(0.0f, vectors_[0].exact_cosine(c.score, c.left, right_row(c.right))) : score(c.left, c.right);
   detail::sort_candidates(all);
   return all;
 }
