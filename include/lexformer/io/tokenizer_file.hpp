@@ -219,7 +219,7 @@ LEXFORMER_INLINE PlainVocabulary read_vocab_txt(const std::filesystem::path& fol
   }
   if (path_exists(folder / "tokenizer.model"))
     fail_file((folder / "tokenizer.model").string(),
-              "this kind of tokenizer is not supported; BERT's, Roberta's, XLM-R's and DeBERTa's are");
+              "this kind of tokenizer is not supported; BERT's, RoBERTa's, XLM-R's and DeBERTa's are");
   for (const char* foreign : {"spiece.model", "spm.model", "sentencepiece.bpe.model", "merges.txt"})
     if (path_exists(folder / foreign))
       fail_file((folder / foreign).string(), "there is no tokenizer.json beside it; tools/convert_hf.py makes one from this file");

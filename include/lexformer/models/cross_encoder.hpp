@@ -149,7 +149,7 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
   if (options_.max_length < least)
     fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for ", texts, "; the least is ", least);
   if (config.max_tokens() < least)
-    fail_file(file.path, "'max_position_embeddings' is ", config.max_tokens(), ", which leaves no room for ", texts);
+    fail_file(file.path, "'max_position_embeddings' is ", config.max_position_embeddings, ", which leaves no room for ", texts);
   const std::size_t types = this->tokenizer().types(options_.task.texts);
   if (config.type_vocab_size != 0 && config.type_vocab_size < types)
     fail_file(file.path, "'type_vocab_size' is ", config.type_vocab_size, ", but the tokenizer gives ", texts, " ", types,

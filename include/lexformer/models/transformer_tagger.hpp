@@ -119,7 +119,7 @@ class TransformerTagger : public Pretrained<T, Dev> {
     if (!start && !file.tensors.contains("classifier.weight"))
       fail_file(file.path, "the model has no head for tokens ('classifier.weight'); train one with train_tagger");
     if (config.max_tokens() < 3)
-      fail_file(file.path, "'max_position_embeddings' is ", config.max_tokens(), ", which leaves no room for a word");
+      fail_file(file.path, "'max_position_embeddings' is ", config.max_position_embeddings, ", which leaves no room for a word");
     options_.max_length = std::min(options_.max_length, config.max_tokens());
     this->make_encoder(static_cast<double>(labels_.size()) * static_cast<double>(config.hidden_size + labels_.size()));
     for (const auto& [name, factory] : this->encoder().factories())
