@@ -177,18 +177,15 @@ LEXFORMER_INLINE void TokenPipeline::append_added(Token token, std::string_view 
 
 namespace detail {
 
-/// The words of a text: added tokens, and what WordSplitter finds between them.
-struct TextWords {
-  struct Place {
-    std::uint32_t begin, end, text_begin, text_end, whole_begin, whole_end;
-  };
-  std::vector<Place> places{};
+struct WordPlace {
+  std::uint32_t begin, end, text_begin, text_end, whole_begin, whole_end;
 };
 
-/// Finds the words of `text`, whose code points are `characters`, and appends their texts to out.characters.
-LEXFORMER_INLINE TextWords find_words(const TokenizerOptions& options, std::string_view text, std::u32string_view characters,
-                                      std::span<const TokenPipeline::PieceToken> tokens, Encoding& out) {
-  TextWords found;
+/// Finds the words of `text`, whose code points are `characters`: added tokens, and what WordSplitter finds between them. Appends their
+/// texts to out.characters.
+LEXFORMER_INLINE std::vector<WordPlace> find_words(const TokenizerOptions& options, std::string_view text, std::u32string_view characters,
+                                                   std::span<const TokenPipeline::PieceToken> tokens, Encoding& out) {
+  std::vector<WordPlace> found;
   WordSplitter splitter(options);
   std::size_t byte = 0;
   std::uint32_t place = 0;
@@ -202,8 +199,7 @@ LEXFORMER_INLINE TextWords find_words(const TokenizerOptions& options, std::stri
     splitter.split(text.substr(from, to - from), begin, [&](std::span<const TextChar> word, bool joined) {
       const std::uint32_t start = end_of();
       for (const TextChar& c : word) out.characters += c.character;
-      found.places.push_back(
-          {word.front().origin, word.back().origin + 1, start, end_of(), joined ? found.places.back().whole_begin : start, end_of()});
+      found.push_back({word.front().origin, word.back().origin + 1, start, end_of(), joined ? found.back().whole_begin : start, end_of()});
     });
   };
   std::uint32_t last = 0;
@@ -212,12 +208,12 @@ LEXFORMER_INLINE TextWords find_words(const TokenizerOptions& options, std::stri
     split(last, std::max(last, token.begin));
     const std::uint32_t start = end_of();
     out.characters += characters.substr(token.begin, token.end - token.begin);
-    found.places.push_back({token.begin, token.end, start, end_of(), start, end_of()});
+    found.push_back({token.begin, token.end, start, end_of(), start, end_of()});
     last = token.end;
   }
   split(last, static_cast<std::uint32_t>(characters.size()));
-  for (std::size_t i = found.places.size(); i-- > 1;)
-    if (found.places[i - 1].whole_begin == found.places[i].whole_begin) found.places[i - 1].whole_end = found.places[i].whole_end;
+  for (std::size_t i = found.size(); i-- > 1;)
+    if (found[i - 1].whole_begin == found[i].whole_begin) found[i - 1].whole_end = found[i].whole_end;
   return found;
 }
 
@@ -229,7 +225,7 @@ LEXFORMER_INLINE void TokenPipeline::append_text(const TokenizerOptions& options
   const auto type = static_cast<std::uint8_t>(out.texts.size());
   const std::size_t first_word = out.words.size();
   out.texts.emplace_back(text);
-  const auto words = detail::find_words(options, text, characters, all, out).places;
+  const auto words = detail::find_words(options, text, characters, all, out);
   std::size_t next = 0;                 // the first word that ends after the token's place
   std::size_t taken = ~std::size_t{0};  // the word of the last token that has one
   for (const PieceToken& token : all) {

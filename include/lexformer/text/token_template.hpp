@@ -12,8 +12,7 @@
 namespace lexformer {
 
 /// before, left, between, right, after; of a single text before, left, after. BERT: [CLS] left [SEP] right [SEP], of the types 0 0 0 1 1;
-/// RoBERTa has two separators between the
-/// texts, and type 0 alone.
+/// RoBERTa has two separators between the texts, and type 0 alone.
 struct TokenTemplate {
   struct Special {
     std::int32_t id;
