@@ -13,6 +13,7 @@
 #include "lexformer/io/json.hpp"
 #include "lexformer/tables/matcher.hpp"
 #include "support/expect_error.hpp"
+#include "support/logits_only.hpp"
 
 using namespace lexformer;
 
@@ -44,12 +45,10 @@ Rows standing_rows(const std::string& side, int first, int last) {
 }
 
 /// Logits that depend on both texts, and on nothing else; asked: pairs.
-class TextModel final : public Scorer {
+class TextModel final : public test::LogitsOnly {
  public:
-  Task kind;
   mutable std::size_t asked = 0;
 
-  const Task& task() const override { return kind; }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t, const std::function<void(std::size_t)>&) const override {
     asked += examples.size();
     auto y = Tensor<float>::zeros({examples.size(), kind.labels});
@@ -60,10 +59,6 @@ class TextModel final : public Scorer {
     }
     return y;
   }
-  void check_texts(std::span<const std::string>, const std::string&) const override {}
-  const TransformerConfig& config() const override { fail("TextModel", "has no config"); }
-  Encoding encode(std::string_view, std::string_view) const override { fail("TextModel", "has no tokens"); }
-  std::vector<double> mean_attention(const Encoding&) const override { fail("TextModel", "has no attention"); }
 };
 
 std::string shown(const MatchStream& stream) {

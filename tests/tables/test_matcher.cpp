@@ -7,6 +7,7 @@
 #include "lexformer/io/json.hpp"
 #include "support/error_message.hpp"
 #include "support/expect_error.hpp"
+#include "support/logits_only.hpp"
 
 using namespace lexformer;
 
@@ -37,12 +38,10 @@ RecordPairs two_tables() {
 }
 
 /// Two classes; sure if the texts end alike after the first letter.
-class Knowing final : public Scorer {
+class Knowing final : public test::LogitsOnly {
  public:
-  Task kind;
   mutable std::size_t asked = 0;
 
-  const Task& task() const override { return kind; }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t, const std::function<void(std::size_t)>&) const override {
     asked += examples.size();
     auto y = Tensor<float>::zeros({examples.size(), kind.labels});
@@ -50,10 +49,6 @@ class Knowing final : public Scorer {
       y.mutable_data()[i * kind.labels + kind.labels - 1] = examples[i].left.substr(1) == examples[i].right ? 3.0f : -3.0f;
     return y;
   }
-  void check_texts(std::span<const std::string>, const std::string&) const override {}
-  const TransformerConfig& config() const override { fail("Knowing", "has no config"); }
-  Encoding encode(std::string_view, std::string_view) const override { fail("Knowing", "has no tokens"); }
-  std::vector<double> mean_attention(const Encoding&) const override { fail("Knowing", "has no attention"); }
 };
 
 std::set<std::pair<std::size_t, std::size_t>> places(const std::vector<Match>& matches) {
