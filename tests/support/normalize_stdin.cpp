@@ -6,12 +6,12 @@
 // hexadecimal), precompiled:FILE, bert:CLEAN:CHINESE:STRIP:LOWERCASE (0, 1; STRIP also none).
 #include <cstddef>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "lexformer/io/file.hpp"
 #include "lexformer/text/normalizer.hpp"
+#include "text_records.hpp"
 
 namespace lx = lexformer;
 
@@ -48,8 +48,7 @@ lx::Normalizer parse(const std::string& spec) {
 int main(int argc, char** argv) {
   std::vector<lx::Normalizer> sequence;
   for (int i = 1; i < argc; ++i) sequence.push_back(parse(argv[i]));
-  std::ios::sync_with_stdio(false);
-  const std::string input{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  const std::string input = text_records::read_all();
   std::string output;
   for (std::size_t at = 0; at < input.size();) {
     const std::size_t end = input.find('\n', at), bytes = std::stoul(input.substr(at, end - at));

@@ -11,7 +11,6 @@
 #include <ctime>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -21,8 +20,10 @@
 #include "lexformer/text/byte_bpe.hpp"
 #include "lexformer/text/pieces.hpp"
 #include "lexformer/text/unigram.hpp"
+#include "text_records.hpp"
 
 namespace lx = lexformer;
+using text_records::list;
 
 namespace {
 
@@ -169,8 +170,7 @@ int main(int argc, char** argv) {
   }
   const Model model(argv[1], argv[2], settings);
 
-  std::ios::sync_with_stdio(false);
-  const std::string input{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  const std::string input = text_records::read_all();
   std::vector<std::string_view> texts;
   for (std::size_t at = 0; at < input.size();) {
     const std::size_t end = input.find('\n', at), bytes = std::stoul(input.substr(at, end - at));
@@ -179,18 +179,10 @@ int main(int argc, char** argv) {
   }
   Tokens tokens;
   if (settings.has("rounds")) return measure(model, settings, texts);
-  std::string output;
-  const auto list = [&](const auto& values, auto number) {
-    for (std::size_t i = 0; i < values.size(); ++i) output += (i == 0 ? "" : " ") + std::to_string(number(values[i]));
-    output += '|';
-  };
   for (const std::string_view text : texts) {
     tokenize(model, settings, text, tokens);
-    list(tokens.tokens, [](const lx::Token& t) { return t.id; });
-    list(tokens.piece_of, [](std::size_t i) { return i; });
-    list(tokens.tokens, [](const lx::Token& t) { return t.begin; });
-    list(tokens.tokens, [](const lx::Token& t) { return t.end; });
-    output += '\n';
+    std::cout << list(tokens.tokens, [](const lx::Token& t) { return t.id; }) << list(tokens.piece_of)
+              << list(tokens.tokens, [](const lx::Token& t) { return t.begin; })
+              << list(tokens.tokens, [](const lx::Token& t) { return t.end; }) << '\n';
   }
-  std::cout << output;
 }
