@@ -7,7 +7,6 @@
 FOLDER has abt-buy, dblp-acm and walmart-amazon as docs/results uses them. Beside these, titles get a long column `text`: on each side
 about 60 words of descriptions of Abt-Buy, with the title in half of them, the same text less 30 % of its words for 3 in 10 matches, and
 nothing in a quarter of the records."""
-import csv
 import random
 import re
 import subprocess
@@ -15,17 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-
-def read(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def write(path, rows):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+from pair_data import read, read_matches, write
 
 
 def add_text(left, right, matches, pool):
@@ -66,7 +55,7 @@ def main(program, data):
     pool = [r["description"] for r in read(data / "abt-buy" / "tableA.csv")]
     for name in ("abt-buy", "dblp-acm", "walmart-amazon"):
         left, right = read(data / name / "tableA.csv"), read(data / name / "tableB.csv")
-        matches = [r for part in ("train", "valid", "test") for r in read(data / name / f"{part}.csv") if r["label"] == "1"]
+        matches = read_matches(data / name)
         sets = [(name, left, right)]
         if name != "abt-buy":
             sets.append((f"{name}, titles and texts", *add_text(left, right, matches, pool)))

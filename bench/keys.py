@@ -6,7 +6,6 @@
 
 FOLDER has abt-buy, dblp-acm and walmart-amazon as docs/results uses them. DEMO is a folder of tools/make_demo_data.py: its records get a
 postcode, one of 2,000 and one of 50,000, the same for both records of a match."""
-import csv
 import random
 import re
 import resource
@@ -15,23 +14,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from pair_data import read, read_matches, write
+
 KEYS = {
     "abt-buy": [[], ["--also", "price"]],
     "dblp-acm": [[], ["--same", "year"], ["--same", "authors"]],
     "walmart-amazon": [[], ["--same", "brand"], ["--same", "brand", "--missing-key", "none"], ["--same", "brand", "--also", "modelno"], ["--also", "modelno"]],
 }
-
-
-def read(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def write(path, rows):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def candidates(program, a, b, matches, options, out):
@@ -46,7 +35,7 @@ def main(program, data, demo=None):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for title, keys in KEYS.items():
-            matches = [r for part in ("train", "valid", "test") for r in read(data / title / f"{part}.csv") if r["label"] == "1"]
+            matches = read_matches(data / title)
             write(folder / "matches.csv", matches)
             gold = {(r["ltable_id"], r["rtable_id"]) for r in matches}
             tables = data / title / "tableA.csv", data / title / "tableB.csv"

@@ -9,15 +9,14 @@ equal. Then each tokenizes the file in turns on one thread, after once for warmi
 offsets). Times are processor times, without reading the file. Needs tokenizers and g++.
 """
 import argparse
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/oracles"))
 import check_pieces as check  # noqa: E402  before tokenizers: it sets the number of threads
+import token_rates  # noqa: E402
 from tokenizers import Tokenizer  # noqa: E402
 
 
@@ -37,24 +36,8 @@ def measure(name, model, steps, checker, lines, rounds):
 
     tokens = sum(len(e.ids) for e in tokenizer.encode_batch(lines, add_special_tokens=False))
 
-    def theirs(encode):
-        start = time.process_time()
-        encode(lines, add_special_tokens=False)
-        return tokens / (time.process_time() - start)
-
-    speeds = {"lexformer": ours, "tokenizers, encode_batch": lambda: theirs(tokenizer.encode_batch),
-              "tokenizers, encode_batch_fast": lambda: theirs(tokenizer.encode_batch_fast)}
-    measured = {key: [] for key in speeds}
-    for r in range(rounds + 1):
-        for key, speed in speeds.items():
-            value = speed()
-            if r > 0:
-                measured[key].append(value)
-    best = statistics.median(measured["lexformer"])
-    print(f"{name}: {len(lines)} lines, {tokens} tokens\n\n| | tokens/s, median (least, most) | lexformer over it |\n| --- | --- | --- |")
-    for key, values in measured.items():
-        print(f"| {key} | {statistics.median(values):,.0f} ({min(values):,.0f}, {max(values):,.0f}) | {best / statistics.median(values):.1f} |")
-    print(flush=True)
+    rates = {"lexformer": ours, **token_rates.encode_rates(tokenizer, lines, tokens, add_special_tokens=False)}
+    token_rates.compare(f"{name}: {len(lines)} lines, {tokens} tokens", rates, rounds)
 
 
 def main():

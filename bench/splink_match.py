@@ -12,7 +12,6 @@ F1: over all pairs. Calibration error: the mean of |mean probability - share of 
 width, weighed by their pairs, for the pairs with a probability of 0.05 or more. Expected: the mean probability of the matched pairs, which
 is what the precision should be."""
 import collections
-import csv
 import re
 import subprocess
 import sys
@@ -25,14 +24,11 @@ import pandas
 import splink.comparison_library as cl
 from splink import DuckDBAPI, Linker, SettingsCreator, block_on
 
-
-def read(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+from pair_data import read, read_matches
 
 
 def truth(folder):
-    return {(r["ltable_id"], r["rtable_id"]) for name in ("train", "valid", "test") for r in read(folder / f"{name}.csv") if r["label"] == "1"}
+    return {(r["ltable_id"], r["rtable_id"]) for r in read_matches(folder)}
 
 
 def words(text):

@@ -11,14 +11,13 @@ offsets). Times are processor times, without reading the file. Needs tokenizers.
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 os.environ["RAYON_NUM_THREADS"] = "1"  # before tokenizers is loaded
+import token_rates  # noqa: E402
 from tokenizers import Tokenizer  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,24 +48,8 @@ def main():
     if found != [e.ids for e in tokenizer.encode_batch(lines)]:
         sys.exit("wordpiece.py: the ids differ")
 
-    def theirs(encode):
-        start = time.process_time()
-        encode(lines)
-        return tokens / (time.process_time() - start)
-
-    speeds = {"lexformer": lambda: ours()["tokens_per_second"],
-              "tokenizers, encode_batch": lambda: theirs(tokenizer.encode_batch),
-              "tokenizers, encode_batch_fast": lambda: theirs(tokenizer.encode_batch_fast)}
-    measured = {name: [] for name in speeds}
-    for r in range(a.rounds + 1):
-        for name, speed in speeds.items():
-            value = speed()
-            if r > 0:
-                measured[name].append(value)
-    best = statistics.median(measured["lexformer"])
-    print(f"{len(lines)} lines, {tokens} tokens\n\n| | tokens/s, median (least, most) | lexformer over it |\n| --- | --- | --- |")
-    for name, values in measured.items():
-        print(f"| {name} | {statistics.median(values):,.0f} ({min(values):,.0f}, {max(values):,.0f}) | {best / statistics.median(values):.1f} |")
+    rates = {"lexformer": lambda: ours()["tokens_per_second"], **token_rates.encode_rates(tokenizer, lines, tokens)}
+    token_rates.compare(f"{len(lines)} lines, {tokens} tokens", rates, a.rounds)
 
 
 if __name__ == "__main__":
