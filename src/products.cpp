@@ -82,6 +82,16 @@ detail::Products detail::products(Instructions level) {
 
 namespace {
 
+/// Whether the processor multiplies bfloat16 by AVX-512 BF16 more slowly than float: Intel's with AVX-512 FP16, which have AMX for that.
+bool has_slow_bfloat16() {
+#if LEXFORMER_X86
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_is("intel") && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & 1u << 23) != 0;  // AVX512-FP16
+#else
+  return false;
+#endif
+}
+
 Instructions choose() {
   const char* const variable = std::getenv("LEXFORMER_INSTRUCTIONS");
   const std::string given = variable == nullptr ? "" : variable;
@@ -89,7 +99,7 @@ Instructions choose() {
   std::vector<std::string> names;
   for (auto entry = std::rbegin(names_of<Instructions>); entry != std::rend(names_of<Instructions>); ++entry) {
     if (!detail::has_instructions(entry->value)) continue;
-    if (given.empty()) return entry->value;
+    if (given.empty() && !(entry->value == Instructions::avx512_bf16 && has_slow_bfloat16())) return entry->value;
     names.emplace_back(entry->name);
   }
   if (find_name<Instructions>(given))

@@ -13,6 +13,8 @@ LEXFORMER_END_TARGET
 void lexformer::detail::use_avx2(Products& p) {
   p.gemm_float = BlockedGemm<GemmTile<float>>::product;
   p.gemm_double = BlockedGemm<GemmTile<double>>::product;
+  p.gemm_bfloat16 = BlockedGemm<WideTile>::product;
+  p.gemm_rounded = BlockedGemm<WideTile>::rounded_product;
   p.feed_forward_float = BlockedGemm<GemmTile<float>>::feed_forward;
   p.feed_forward_double = BlockedGemm<GemmTile<double>>::feed_forward;
   p.linear_int8 = Int8Product::linear;

@@ -7,7 +7,7 @@ void Compute::visit(OptionVisitor& v, bool scoring) {
   v.choice("device", device, "compute device").identity(false);
   lx::Option& numbers = v.choice(
       "precision", precision,
-      std::string("numeric precision; bfloat16: tensors and, with AMX or AVX-512 BF16, factors of products in 16 bits; sums are float") +
+      std::string("numeric precision; bfloat16: tensors in 16 bits, sums in float") +
           (scoring ? "; int8: linear layers of the encoder in 8 bits, the rest is float32" : ""));
   if (!scoring)
     numbers.without_last().advise("; int8 is for scoring (match, score_pairs, evaluate, robustness, rank, encode)");

@@ -19,10 +19,10 @@ using test::random_tensor;
 
 namespace {
 
-/// Calls body(products) for each level of this processor that multiplies bfloat16.
+/// Calls body(products) for each level of this processor with packed weights.
 template <class Body>
 void for_levels(Body&& body) {
-  for (const auto level : {Instructions::avx512_bf16, Instructions::amx}) {
+  for (const auto level : {Instructions::avx512, Instructions::avx512_bf16, Instructions::amx}) {
     if (!detail::has_instructions(level)) continue;
     INFO("level " << name_of(level));
     body(detail::products(level));
@@ -90,7 +90,7 @@ TEST_CASE("bfloat16 layer: every level is near its definition, at sizes around t
 }
 
 TEST_CASE("bfloat16 layer: the bits of a row depend neither on the number of threads nor on the other rows") {
-  if (!multiplies_bfloat16()) return;
+  if (!packs_bfloat16()) return;
   const Layer l(77, 100, 2);
   const auto x = random_tensor<bfloat16>({601, 100}, 1);
   set_threads(1);
@@ -109,7 +109,7 @@ TEST_CASE("bfloat16 layer: the bits of a row depend neither on the number of thr
 }
 
 TEST_CASE("bfloat16 layer: nothing after a row or the last row is read or written; NaN and infinity stay in their rows") {
-  if (!multiplies_bfloat16()) return;
+  if (!packs_bfloat16()) return;
   const Layer l(33, 20, 2);
   auto x = random_tensor<bfloat16>({18, 20}, 1);
   const auto before = layer(x, l.packed);
@@ -166,10 +166,10 @@ TEST_CASE("bfloat16 weights: several layers in one, without bias, errors") {
   CHECK(test::error_message([&] { linear_bfloat16(x, both); }) == "linear_bfloat16: packed weights have no gradient; use linear()");
   CHECK(test::error_message([&] { feed_forward_bfloat16(x, both, both); }) ==
         "feed_forward_bfloat16: 47 outputs of the first layer, 33 inputs");
-  if (!multiplies_bfloat16()) {
+  if (!packs_bfloat16()) {
     const NoGrad no_grad;
     CHECK(test::error_message([&] { linear_bfloat16(x, both); }) ==
-          "linear_bfloat16: packed weights need bfloat16 and a CPU with AMX or AVX-512 BF16; use linear()");
+          "linear_bfloat16: packed weights need bfloat16 and a CPU with AVX-512; use linear()");
   }
   CHECK(test::error_message([&] { Bfloat16Weights({a.weight}, {}); }) == "Bfloat16Weights: 1 layers and 0 biases");
   CHECK(test::error_message([&] { Bfloat16Weights({a.weight}, {b.bias}); }) ==

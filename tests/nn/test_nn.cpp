@@ -175,7 +175,7 @@ TEST_CASE("a linear layer in bfloat16 packs its weights for inference, and again
     CHECK(y.requires_grad());
     const NoGrad no_grad;
     const auto packed = l.packed_weights();
-    CHECK((packed != nullptr) == multiplies_bfloat16());
+    CHECK((packed != nullptr) == packs_bfloat16());
     CHECK(l.packed_weights() == packed);
     near(l(x), y);
     return packed;
@@ -194,7 +194,7 @@ TEST_CASE("a linear layer in bfloat16 packs its weights for inference, and again
   check(layer);
   const Linear<bfloat16> copy = layer;
   const auto fifth = check(copy);
-  if (!multiplies_bfloat16()) return;
+  if (!packs_bfloat16()) return;
   CHECK(first != second);
   CHECK(second != third);
   CHECK(third != fourth);
@@ -203,7 +203,7 @@ TEST_CASE("a linear layer in bfloat16 packs its weights for inference, and again
 }
 
 TEST_CASE("packed weights: layers of another number, errors leave nothing behind, several threads") {
-  if (!multiplies_bfloat16()) return;
+  if (!packs_bfloat16()) return;
   const NoGrad outer;
   const auto make = [](std::size_t rows, std::uint32_t stream) { return Var(test::random_tensor<bfloat16>({rows, 8}, stream)); };
   const Var a = make(3, 1), b = make(5, 2), bias(test::random_tensor<bfloat16>({3}, 3)), wrong(test::random_tensor<bfloat16>({4}, 3));
@@ -232,7 +232,7 @@ TEST_CASE("packed weights: layers of another number, errors leave nothing behind
 
 #if defined(LEXFORMER_TEST_FORK)
 TEST_CASE("packed weights: a forked child does not wait for another thread of its parent that packs") {
-  if (!multiplies_bfloat16()) return;
+  if (!packs_bfloat16()) return;
   const PackedWeights<bfloat16, Cpu> packed;
   Var weight(test::random_tensor<bfloat16>({512, 512}, 1));
   std::atomic<bool> begun{false}, done{false};

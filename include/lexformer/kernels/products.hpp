@@ -26,7 +26,7 @@ struct Products {
   bool (*feed_forward_double)(const FeedForward<double>& f);
   bool (*gemm_rounded)(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a,
                        std::size_t lda, const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias);
-  // Null below avx512_bf16.
+  // Null below avx512.
   void (*linear_bfloat16)(std::size_t m, const bfloat16* x, const Bfloat16Weights& w, bfloat16* y, bool gelu) = nullptr;
   void (*feed_forward_bfloat16)(std::size_t m, const bfloat16* x, const Bfloat16Weights& w1, const Bfloat16Weights& w2,
                                 bfloat16* y) = nullptr;
@@ -36,8 +36,7 @@ struct Products {
 
 /// Whether this processor has the instructions of a level.
 bool has_instructions(Instructions level);
-/// The products of a level, for a processor that has it. Below avx512_bf16, gemm_bfloat16 makes copies and calls
-/// lexformer::gemm.
+/// The products of a level, for a processor that has it.
 Products products(Instructions level);
 
 }  // namespace lexformer::detail

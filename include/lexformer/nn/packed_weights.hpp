@@ -76,7 +76,7 @@ LEXFORMER_INLINE PackedWeights<bfloat16, Cpu>& PackedWeights<bfloat16, Cpu>::ope
 
 LEXFORMER_INLINE std::shared_ptr<const Bfloat16Weights> PackedWeights<bfloat16, Cpu>::of(const std::vector<Var<bfloat16>>& weights,
                                                                                          const std::vector<Var<bfloat16>>& biases) const {
-  if (detail::graph_state().recording || !multiplies_bfloat16()) return nullptr;
+  if (detail::graph_state().recording || !packs_bfloat16()) return nullptr;
   const auto lock = detail::lock_cache(state_->mutex);
   if (lock && state_->packed && State::is_made_of(state_->weights, weights) && State::is_made_of(state_->biases, biases))
     return state_->packed;

@@ -22,7 +22,7 @@ Var<T, Dev> apply_packed(const char* name, const char* no_gradient, const char* 
   if (x.shape().rank() != 2 || x.dim(1) != inputs) fail(name, "x must be (rows, ", inputs, "), got ", x.shape());
   if (x.requires_grad() && graph_state().recording) fail_usage(name, no_gradient);
   if constexpr (std::is_same_v<T, Number> && std::is_same_v<Dev, Cpu>) {
-    if (std::is_same_v<T, float> || multiplies_bfloat16()) {
+    if (std::is_same_v<T, float> || packs_bfloat16()) {
       Tensor<T, Dev> y({x.dim(0), outputs});
       kernel(x.dim(0), x.value().data(), y.mutable_data());
       return record(name, y, std::vector{x}, [](const Tensor<T, Dev>&) { return std::vector<Tensor<T, Dev>>(1); });
@@ -38,7 +38,7 @@ Var<T, Dev> apply_int8(const char* name, const Var<T, Dev>& x, std::size_t input
 template <class T, class Dev, class Kernel>
 Var<T, Dev> apply_bfloat16(const char* name, const Var<T, Dev>& x, std::size_t inputs, std::size_t outputs, Kernel&& kernel) {
   return apply_packed<bfloat16>(name, "packed weights have no gradient; use linear()",
-                                "packed weights need bfloat16 and a CPU with AMX or AVX-512 BF16; use linear()", x, inputs, outputs,
+                                "packed weights need bfloat16 and a CPU with AVX-512; use linear()", x, inputs, outputs,
                                 kernel);
 }
 
@@ -63,7 +63,7 @@ Var<T, Dev> feed_forward_int8(const Var<T, Dev>& x, const Int8Weights& w1, const
 }
 
 /// Linear layers with packed weights in bfloat16: y = x W^T + b.    x (N, in) -> y (N, out)
-/// Inference only, on a CPU that multiplies bfloat16 (multiplies_bfloat16()). Errors: x requires a gradient; another type, device or CPU.
+/// Inference only, on a CPU with AVX-512 (packs_bfloat16()). Errors: x requires a gradient; another type, device or CPU.
 template <class T, class Dev>
 Var<T, Dev> linear_bfloat16(const Var<T, Dev>& x, const Bfloat16Weights& w) {
   return detail::apply_bfloat16("linear_bfloat16", x, w.inputs(), w.outputs(),

@@ -25,12 +25,12 @@ void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t 
           std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias = nullptr);
 
 /// The same for op(A) and op(B) of bfloat16. AMX and AVX-512 BF16 multiply them as they are and sum in float, with subnormal numbers taken
-/// as 0; on other processors they are converted to float.
+/// as 0; other levels (instructions.hpp) convert them to float.
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
           const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias = nullptr);
 
-/// C = alpha op(A) op(B), or + bias, with C of bfloat16, rounded once, in one pass. False, and C is not changed, if this processor, a
-/// large k or k = 0 needs a product in float first.
+/// C = alpha op(A) op(B), or + bias, with C of bfloat16, rounded once, in one pass. False, and C is not changed, if Eigen computes
+/// products (no AVX2), a large k or k = 0 needs a product in float first.
 bool gemm_rounded(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
                   const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias = nullptr);
 

@@ -22,6 +22,7 @@ namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
 class AmxGemmTile {
  public:
   using In = bfloat16;
+  using Packed = In;
   using T = float;
   static constexpr std::size_t rows = 32, columns = 32, step = 32, depth = 4096;  // a panel of B streams from the L2 cache
 

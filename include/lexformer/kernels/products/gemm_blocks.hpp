@@ -53,11 +53,12 @@ void with_rows(std::size_t count, Body&& body) {
     with_rows<R - 1>(count, body);
 }
 
-/// Tile: GemmTile or AmxGemmTile.
+/// Tile: GemmTile, WideTile or AmxGemmTile. A and B are packed as Tile::Packed.
 template <class Tile>
 struct BlockedGemm {
   using In = typename Tile::In;
   using T = typename Tile::T;
+  using Packed = typename Tile::Packed;
   static constexpr std::size_t rows = Tile::rows, columns = Tile::columns, depth = Tile::depth;
 
   /// k, filled with zeros up to whole steps of the tile.
@@ -105,23 +106,23 @@ struct BlockedGemm {
   /// zeros.
   struct Panels {
     std::size_t k, part, first, last, count;
-    In* packed;
-    In* at(std::size_t j, std::size_t p, std::size_t d) const { return packed + count * columns * p + j * columns * whole(d); }
+    Packed* packed;
+    Packed* at(std::size_t j, std::size_t p, std::size_t d) const { return packed + count * columns * p + j * columns * whole(d); }
     std::size_t column(std::size_t j) const { return first + j * columns; }
     std::size_t width(std::size_t j) const { return std::min(columns, last - column(j)); }
   };
 
   /// Packs the columns first ... last - 1, in parallel. k is split into equal parts of at most the depth of a panel.
   static Panels pack(bool trans_b, std::size_t k, const In* b, std::size_t ldb, std::size_t first, std::size_t last,
-                     std::vector<In>& buffer) {
+                     std::vector<Packed>& buffer) {
     const std::size_t parts = (k + depth - 1) / depth, count = (last - first + columns - 1) / columns;
     const Panels panels{k, whole((k + parts - 1) / parts), first, last, count, room(buffer, count * columns * whole(k))};
     parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
       for (std::size_t j = begin; j < end; ++j)
         for (std::size_t p = 0; p < k; p += panels.part) {
           const std::size_t d = std::min(panels.part, k - p), at = panels.column(j);
-          In* const to = panels.at(j, p, d);
-          if (panels.width(j) < columns) std::fill_n(to, whole(d) * columns, In{});
+          Packed* const to = panels.at(j, p, d);
+          if (panels.width(j) < columns) std::fill_n(to, whole(d) * columns, Packed{});
           Tile::pack_b(trans_b, panels.width(j), d, trans_b ? b + at * ldb + p : b + p * ldb + at, ldb, to);
         }
     });
@@ -134,12 +135,12 @@ struct BlockedGemm {
                        const In* a, std::size_t lda, T beta, C* c, std::size_t ldc, const T* bias) {
     T edge[rows * columns];
     Tile tile;
-    const bool packs_a = trans_a || b.k % Tile::step != 0;
-    In* const packed_a = packs_a ? room(a_buffer, (end - begin + rows) * b.part) : nullptr;
+    const bool packs_a = trans_a || b.k % Tile::step != 0 || !std::is_same_v<In, Packed>;
+    Packed* const packed_a = packs_a ? room(a_buffer, (end - begin + rows) * b.part) : nullptr;
     for (std::size_t p = 0; p < b.k; p += b.part) {
       const std::size_t d = std::min(b.part, b.k - p);
       for (std::size_t i = begin; packs_a && i < end; i += rows) {
-        In* const panel_a = packed_a + (i - begin) * whole(d);
+        Packed* const panel_a = packed_a + (i - begin) * whole(d);
         Tile::pack_a(trans_a, std::min(rows, end - i), d, trans_a ? a + p * lda + i : a + i * lda + p, lda, panel_a);
       }
       for (std::size_t j = j_begin; j < j_end; ++j)
@@ -165,7 +166,7 @@ struct BlockedGemm {
           if (packs_a)
             tile.multiply(true, r, whole(d), packed_a + (i - begin) * whole(d), whole(d), b.at(j, p, d), alpha, factor, before, ldd, y,
                           ldy);
-          else
+          else if constexpr (std::is_same_v<In, Packed>)
             tile.multiply(false, r, d, a + i * lda + p, lda, b.at(j, p, d), alpha, factor, before, ldd, y, ldy);
           if (!complete)
             for (std::size_t q = 0; q < r; ++q)
@@ -188,14 +189,14 @@ struct BlockedGemm {
   }
 
   /// `count` elements of a buffer, which grows if needed, aligned to a cache line.
-  static In* room(std::vector<In>& buffer, std::size_t count) {
-    constexpr std::size_t line = 64 / sizeof(In);
+  static Packed* room(std::vector<Packed>& buffer, std::size_t count) {
+    constexpr std::size_t line = 64 / sizeof(Packed);
     buffer.resize(std::max(buffer.size(), count + line - 1));
-    const std::size_t past = reinterpret_cast<std::uintptr_t>(buffer.data()) % 64 / sizeof(In);
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(buffer.data()) % 64 / sizeof(Packed);
     return buffer.data() + (line - past) % line;
   }
 
-  static thread_local inline std::vector<In> a_buffer, b_buffer, second_buffer, hidden;  // reused between calls
+  static thread_local inline std::vector<Packed> a_buffer, b_buffer, second_buffer, hidden;  // reused between calls
 };
 
 }  // namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME

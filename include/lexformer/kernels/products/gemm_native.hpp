@@ -18,6 +18,8 @@ namespace detail {
 using Bfloat16GemmTile = AmxGemmTile;
 #elif LEXFORMER_LEVEL >= 5
 using Bfloat16GemmTile = GemmTile<bfloat16>;
+#elif LEXFORMER_LEVEL >= 1
+using Bfloat16GemmTile = WideTile;
 #endif
 }  // namespace detail
 
@@ -42,14 +44,14 @@ bool gemm_feed_forward([[maybe_unused]] const FeedForward<T>& f) {
 
 inline void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
                  const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias) {
-#if LEXFORMER_LEVEL >= 5
+#if LEXFORMER_LEVEL >= 1
   detail::BlockedGemm<detail::Bfloat16GemmTile>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
 #else
   detail::gemm_by_copies(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
 #endif
 }
 
-#if LEXFORMER_LEVEL >= 5
+#if LEXFORMER_LEVEL >= 1
 inline bool gemm_rounded(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a,
                          std::size_t lda, const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias) {
   return detail::BlockedGemm<detail::Bfloat16GemmTile>::rounded_product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, bias);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "lexformer/core/bfloat16.hpp"
 #include "lexformer/kernels/products/gemm_blocks.hpp"
@@ -47,6 +48,7 @@ inline __m256d multiply_add(double a, __m256d b, __m256d c) { return _mm256_fmad
 template <class Number>
 struct GemmTile {
   using In = Number;
+  using Packed = In;
   using T = accumulate_t<In>;
   static constexpr std::size_t bytes = vector_bytes;
   // Elements of k that one instruction multiplies. NOLINTNEXTLINE(bugprone-sizeof-expression): 1 where In is T
@@ -153,6 +155,39 @@ struct GemmTile {
   }
   static constexpr std::array<std::array<Kernel, rows>, 2> kernels{of_counts<false>(std::make_index_sequence<rows>{}),
                                                                    of_counts<true>(std::make_index_sequence<rows>{})};
+};
+
+/// GemmTile<float> for A and B of bfloat16, which are widened when they are packed.
+struct WideTile {
+  using In = bfloat16;
+  using Packed = float;
+  using T = float;
+  using Tile = GemmTile<float>;
+  static constexpr std::size_t step = Tile::step, rows = Tile::rows, columns = Tile::columns, depth = Tile::depth;
+
+  static void pack_a(bool trans, std::size_t count, std::size_t k, const In* a, std::size_t lda, float* to) {
+    const std::size_t width = trans ? count : k;
+    Tile::pack_a(trans, count, k, widened(trans ? k : count, width, a, lda), width, to);
+  }
+  static void pack_b(bool trans, std::size_t width, std::size_t k, const In* b, std::size_t ldb, float* to) {
+    const std::size_t length = trans ? k : width;
+    Tile::pack_b(trans, width, k, widened(trans ? width : k, length, b, ldb), length, to);
+  }
+  void multiply(bool packed, std::size_t count, std::size_t k, const float* a, std::size_t lda, const float* b, float alpha, float beta,
+                const float* d, std::size_t ldd, float* c, std::size_t ldc) {
+    tile_.multiply(packed, count, k, a, lda, b, alpha, beta, d, ldd, c, ldc);
+  }
+
+ private:
+  static const float* widened(std::size_t count, std::size_t width, const In* x, std::size_t stride) {
+    wide.resize(std::max(wide.size(), count * width));
+    float* const to = wide.data();
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t p = 0; p < width; ++p) to[i * width + p] = static_cast<float>(x[i * stride + p]);
+    return to;
+  }
+  static thread_local inline std::vector<float> wide;  // reused between calls
+  Tile tile_{};
 };
 
 }  // namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME

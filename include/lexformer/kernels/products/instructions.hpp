@@ -11,11 +11,11 @@
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__) && defined(__AVX512BF16__) && defined(__AVX512VNNI__) && \
     defined(__AVX512BW__) && defined(__FMA__) && defined(__linux__)
 #define LEXFORMER_LEVEL 6
-#elif defined(__AVX512BF16__) && defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__FMA__)
-#define LEXFORMER_LEVEL 5
+#elif defined(__AVX512BF16__) && defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__FMA__) && !defined(__AVX512FP16__)
+#define LEXFORMER_LEVEL 5  // Intel's processors with FP16 have AMX, and multiply floats faster than bfloat16 where a system hides it
 #elif defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__FMA__)
 #define LEXFORMER_LEVEL 4
-#elif defined(__AVX512F__) && defined(__FMA__)
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__FMA__)
 #define LEXFORMER_LEVEL 3
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__AVXVNNI__)
 #define LEXFORMER_LEVEL 2
@@ -51,7 +51,7 @@ enum class Instructions {
   plain,        // Eigen's products, for what the compiler may use; 8 bits in plain C++
   avx2,         // AVX2 and FMA
   avx_vnni,     // 8-bit products by AVX-VNNI
-  avx512,       // float and double by AVX-512 F
+  avx512,       // by AVX-512 F, BW, DQ and VL
   avx512_vnni,  // 8-bit products by AVX-512 VNNI
   avx512_bf16,  // products of bfloat16 by AVX-512 BF16
   amx,          // products of bfloat16 and 8 bits by AMX tiles; Linux only
@@ -66,12 +66,16 @@ inline constexpr Named<Instructions> names_of<Instructions>[] = {{"plain", Instr
                                                                  {"avx512_bf16", Instructions::avx512_bf16},
                                                                  {"amx", Instructions::amx}};
 
-/// The level of the products of this program. With lexformer::compiled: the highest one of the processor, or the one that the environment
-/// variable LEXFORMER_INSTRUCTIONS names, for tests and comparisons. Errors: an unknown name; the processor lacks the instructions.
+/// The level of the products of this program. With lexformer::compiled: the fastest one of the processor, or the one that the environment
+/// variable LEXFORMER_INSTRUCTIONS names, for tests and comparisons. The fastest one is the highest one, but for avx512_bf16 on Intel's
+/// processors with AVX-512 FP16: these multiply bfloat16 by it at half the rate of float. Errors: an unknown name; the processor lacks the
+/// instructions.
 Instructions instructions();
 
-/// Whether the processor multiplies bfloat16: level avx512_bf16 or amx.
+/// Whether products multiply bfloat16 as it is: level avx512_bf16 or amx. Other levels multiply floats.
 inline bool multiplies_bfloat16() { return instructions() >= Instructions::avx512_bf16; }
+/// Whether there are products with packed weights of bfloat16 (linear_bfloat16.hpp): from level avx512 on.
+inline bool packs_bfloat16() { return instructions() >= Instructions::avx512; }
 
 }  // namespace lexformer
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A linear layer in bfloat16 with packed weights, for inference: y = f(x W^T + b), summed in float and rounded once. Call these functions
-// only if multiplies_bfloat16() (instructions.hpp).
+// only if packs_bfloat16() (instructions.hpp).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace lexformer {
 
 /// y = f(x W^T + b), x (m, inputs), y (m, outputs), f = GELU (to 2.5e-6) if `gelu`, else the identity. Products, sums, bias and f are in
-/// float; only y is rounded. Subnormal numbers count as 0.
+/// float; only y is rounded. AMX and AVX-512 BF16 take subnormal numbers as 0.
 /// y must not overlap x.
 /// Parallel over fixed blocks (parallel_for); the bits of a row depend neither on the number of threads nor on the other rows.
 void linear_bfloat16(std::size_t m, const bfloat16* x, const Bfloat16Weights& w, bfloat16* y, bool gelu = false);
@@ -29,7 +29,7 @@ void feed_forward_bfloat16(std::size_t m, const bfloat16* x, const Bfloat16Weigh
 
 namespace lexformer {
 
-#if LEXFORMER_LEVEL >= 5
+#if LEXFORMER_LEVEL >= 3
 inline void linear_bfloat16(std::size_t m, const bfloat16* x, const Bfloat16Weights& w, bfloat16* y, bool gelu) {
   detail::Bfloat16Product::linear(m, x, w, y, gelu);
 }

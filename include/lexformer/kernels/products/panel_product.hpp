@@ -104,7 +104,7 @@ inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 #if LEXFORMER_LEVEL >= 1
 inline __m256 fused(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
 #endif
-#if LEXFORMER_LEVEL >= 4
+#if LEXFORMER_LEVEL >= 3
 inline __m512 fused(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
 #endif
 
