@@ -19,7 +19,7 @@ class Evaluate final : public program::Command {
         .required()
         .shown_as("M.lxf");
     v.inputs("test", tests_, "files of pairs or texts: .tsv, .csv, .jsonl").required();
-    v.size("test_typos", copies_, 0, "number of copies of each file with typos to evaluate in addition");
+    v.size("test_typos", copies_, 0, 1000, "number of copies of each file with typos to evaluate in addition");
     typo_flags_.visit(v, typos_);
     v.number("typo_share", typos_.word_share, lx::bounds::share, "share of words with a typo");
     v.size("batch", batch_, 1, "pairs or texts per batch");

@@ -75,7 +75,7 @@ struct MatcherOptions : RunOptions {
     v.find("typo_mode")->help = "see lexformer help add_typos";
     typo_flags.visit_list(v);
     move_behind(v, "misspellings", "typo_mode");
-    v.size("test_typos", test_typos, 0, "number of copies of each test file with typos to evaluate in addition").identity(false);
+    v.size("test_typos", test_typos, 0, 1000, "number of copies of each test file with typos to evaluate in addition").identity(false);
 
     v.leave_out("seed", [&](OptionVisitor& o) { settings.visit_training(o, encoder.task.texts); });
     v.list("seed", seeds, 0, ~std::size_t{0}, "one or more seeds, e.g. 1,2,3; each is a separate run")

@@ -39,7 +39,7 @@ struct TextCnnTrainOptions : RunOptions {
     visit_part(v, cnn);
 
     v.group("Typos");
-    v.size("test_typos", test_typos, 0, "number of copies of each test file with typos to evaluate in addition").identity(false);
+    v.size("test_typos", test_typos, 0, 1000, "number of copies of each test file with typos to evaluate in addition").identity(false);
     typo_flags.visit(v, typos);
     v.number("typo_share", typos.word_share, lx::bounds::share, "share of words with a typo").identity(false);
 

@@ -7,6 +7,7 @@
 #include "lexformer/attention/term_config.hpp"
 #include "lexformer/attention/terms.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/io/json.hpp"
 #include "support/batches.hpp"
 #include "support/random_tensor.hpp"
 
