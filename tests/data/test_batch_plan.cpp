@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lexformer/text/tokenizer.hpp"
 #include "support/error_message.hpp"
 
 using namespace lexformer;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lexformer/core/random.hpp"
+#include "lexformer/text/tokenizer.hpp"
 #include "lexformer/text/vocab_trainer.hpp"
 
 using namespace lexformer;

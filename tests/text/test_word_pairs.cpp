@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lexformer/text/tokenizer.hpp"
+
 using namespace lexformer;
 
 namespace {
