@@ -115,6 +115,7 @@ struct MatcherOptions : RunOptions {
       encoder.head = stored->head;
       start.kept.push_back("head " + lx::name_of(encoder.head));
     }
+    if (ours) encoder.modules = stored->modules;
     if (ours && !max_length) {
       max_length = stored->max_length;
       start.kept.push_back(lx::cat(*max_length, " tokens"));

@@ -388,6 +388,78 @@ TEST_CASE("ModelFile: the modules of a sentence-transformers folder") {
   CHECK(lower.strip_accents == false);
 }
 
+TEST_CASE("ModelFile: the modules of a cross-encoder of sentence-transformers") {
+  const TinyFolder folder;
+  const std::vector<std::string> whole{"2_Dense", "3_LayerNorm", "4_Dense"};
+  const auto modules = [](std::vector<std::string> places) {
+    Json all = Json::array();
+    places.insert(places.begin(), {"", "1_Pooling"});
+    for (const std::string& place : places)
+      all.push_back({{"path", place}, {"type", "x." + (place.empty() ? "Transformer" : place.substr(2))}});
+    return all.dump();
+  };
+  for (const std::string place : {"1_Pooling", "2_Dense", "3_LayerNorm", "4_Dense", "5_Normalize"}) fs::create_directory(folder / place);
+  const std::string gelu = R"({"activation_function": "torch.nn.modules.activation.GELU", "bias": false})",
+                    scores = R"({"activation_function": "torch.nn.modules.linear.Identity", "module_output_name": "scores"})";
+  write(folder / "modules.json", modules(whole));
+  write(folder / "1_Pooling/config.json", R"({"pooling_mode": "cls"})");
+  write(folder / "2_Dense/config.json", gelu);
+  write(folder / "3_LayerNorm/config.json", R"({"dimension": 1})");
+  write(folder / "4_Dense/config.json", scores);
+  const auto put = [&](const std::string& place, const std::string& layer, const Tensor<float>& weight, float bias) {
+    TensorFile tensors;
+    tensors.set(layer + ".weight", weight);
+    if (bias != 0) tensors.set(layer + ".bias", Tensor<float>::from(std::vector<float>(weight.dim(0), bias)));
+    tensors.write(folder / (place + "/model.safetensors"));
+  };
+  put("2_Dense", "linear", Tensor<float>::from({2}, {1, 1}), 0);
+  put("3_LayerNorm", "norm", Tensor<float>::from({3.0f}), 4);
+  put("4_Dense", "linear", Tensor<float>::from({5}, {1, 1}), 6);
+  const auto settings = [&] { return ModelFile::open(folder.path.string()).config["lexformer"]; };
+  Json expected =
+      parse_json(R"({"head": "modules", "modules": {"pooling": "cls", "dense": "gelu", "norm": true}, "labels": 1, "task": "regression",
+                                 "max_length": 512, "activation": "sigmoid"})",
+                 "");
+  CHECK(settings() == expected);
+  const auto tensors = ModelFile::open(folder.path.string()).tensors;
+  const std::pair<const char*, float> values[] = {{"dense.weight", 2}, {"dense.bias", 0}, {"norm.weight", 3},
+                                                  {"norm.bias", 4},    {"out.weight", 5}, {"out.bias", 6}};
+  for (const auto& [name, value] : values) CHECK(tensors.get<float>(cat("lexformer.head.", name)).to_vector() == std::vector<float>{value});
+  write(folder / "config_sentence_transformers.json",
+        R"({"activation_fn": "torch.nn.modules.linear.Identity", "model_type": "CrossEncoder"})");
+  write(folder / "tokenizer_config.json", R"({"model_max_length": 9})");
+  expected["activation"] = "identity";
+  expected["max_length"] = 9u;
+  CHECK(settings() == expected);
+  // Without the LayerNorm, and with the last Dense alone.
+  write(folder / "modules.json", modules({"2_Dense", "4_Dense"}));
+  CHECK(settings()["modules"] == parse_json(R"({"pooling": "cls", "dense": "gelu", "norm": false})", ""));
+  write(folder / "modules.json", modules({"4_Dense"}));
+  CHECK(settings()["modules"] == parse_json(R"({"pooling": "cls", "norm": false})", ""));
+  put("4_Dense", "linear", Tensor<float>::from({5, 6, 7}, {3, 1}), 6);
+  CHECK(settings()["task"] == "classification");
+  CHECK(settings()["labels"] == 3u);
+
+  const auto refused = [&](std::vector<std::string> places, const std::string& message) {
+    folder.refused("modules.json", modules(std::move(places)), message);
+  };
+  refused({"4_Dense", "2_Dense"}, "the module '2_Dense' is after the one whose 'module_output_name' is 'scores'");
+  refused({"3_LayerNorm", "4_Dense"}, "the module '3_LayerNorm' is LayerNorm, which is not supported in this place");
+  refused({"2_Dense", "2_Dense", "4_Dense"}, "the module '2_Dense' is Dense, which is not supported in this place");
+  refused({"2_Dense", "5_Normalize", "4_Dense"}, "the module '5_Normalize' is Normalize, which is not supported in this place");
+  refused({"2_Dense", "3_LayerNorm"}, "is LayerNorm, which is supported before the Dense of a cross-encoder's scores alone");
+  write(folder / "modules.json", modules(whole));
+  folder.refused("4_Dense/config.json", R"({"activation_function": "x.Tanh", "module_output_name": "scores"})",
+                 "the module '4_Dense' gives scores by the 'activation_function' tanh, expected Identity");
+  write(folder / "4_Dense/config.json", scores);
+  folder.refused("2_Dense/config.json", R"({"activation_function": "x.GELU", "use_residual": true})", "'use_residual' is true");
+  write(folder / "2_Dense/config.json", gelu);
+  put("3_LayerNorm", "norm", Tensor<float>::from({3.0f}), 0);
+  expect_file_error([&] { ModelFile::open(folder.path.string()); }, "there is no 'norm.bias'");
+  put("2_Dense", "linear", Tensor<float>::from({2, 3}, {2, 1}), 0);
+  expect_file_error([&] { ModelFile::open(folder.path.string()); }, "the module '2_Dense' makes of 'in_features' 1 the 'out_features' 2");
+}
+
 TEST_CASE("ModelFile: names within a wrapper") {
   const TinyFolder folder;
   const auto names = [&](const std::string& prefix, bool other) {

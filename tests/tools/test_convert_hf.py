@@ -692,7 +692,7 @@ class Convert(unittest.TestCase):
         self.assertEqual(json.loads(self.result()[1]["lexformer.config"])["lexformer"], {"normalize": False, "pooling": "cls"})
         os.remove(self.target)
         self.put("modules.json", json.dumps([{"path": "0_BERT", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.WordWeights"}]))
-        self.refused("the module 'WordWeights' is not supported; Transformer, Pooling, Dense and Normalize are")
+        self.refused("the module 'WordWeights' is not supported; Transformer, Pooling, Dense, LayerNorm and Normalize are")
 
     def test_sentence_encoder_and_back(self):
         """Dense modules and the length of texts become part of the .lxf file, and --to-hf writes the same folder again."""
@@ -743,6 +743,77 @@ class Convert(unittest.TestCase):
         write_modules(["Transformer", "Pooling"])
         self.put("config_sentence_transformers.json", json.dumps({"default_prompt_name": "query", "prompts": {"query": "find: "}}))
         self.refused("the default prompt 'query' is not supported")
+
+    def test_scores_of_modules_and_back(self):
+        """A cross-encoder whose scores come from modules, as Ettin's rerankers, becomes a head, and --to-hf writes such a folder again."""
+        self.put_weights(tiny_tensors())
+        numbers = lambda *values: struct.pack("<%df" % len(values), *values)
+        vector = lambda *values: ("F32", (len(values),), numbers(*values))
+        square, out = ("F32", (4, 4), numbers(*range(16))), ("F32", (1, 4), numbers(1, 2, 3, 4))
+        gelu = {"activation_function": "torch.nn.modules.activation.GELU", "bias": False, "in_features": 4, "module_output_name": "sentence_embedding"}
+        last = {"activation_function": "torch.nn.modules.linear.Identity", "module_output_name": "scores"}
+        weights = {"2_Dense": {"linear.weight": square}, "3_LayerNorm": {"norm.weight": vector(1, 2, 3, 4), "norm.bias": vector(5, 6, 7, 8)},
+                   "4_Dense": {"linear.weight": out, "linear.bias": vector(9)}}
+        for place, config in (("1_Pooling", {"pooling_mode": "cls"}), ("2_Dense", gelu), ("3_LayerNorm", {"dimension": 4}), ("4_Dense", last)):
+            self.put(place + "/config.json", json.dumps(config))
+        for place, tensors in weights.items():
+            self.put(place + "/model.safetensors", safetensors_bytes(tensors, {}))
+        write_modules = lambda *places: self.put("modules.json", json.dumps([{"path": place, "type": "x." + (place[2:] or "Transformer")} for place in places]))
+        write_modules("", "1_Pooling", "2_Dense", "3_LayerNorm", "4_Dense")
+        settings = lambda head, **more: {"head": "modules", "modules": {"pooling": "cls", **head}, "labels": 1, "task": "regression", "max_length": 512, "activation": "sigmoid", **more}
+        stored = lambda metadata: json.loads(metadata["lexformer.config"])["lexformer"]
+        tensors, metadata = self.result()
+        self.assertEqual(stored(metadata), settings({"dense": "gelu", "norm": True}))
+        self.assert_tensors({name: tensor for name, tensor in tensors.items() if name.startswith("lexformer.head.")},
+                            {"lexformer.head.dense.weight": square, "lexformer.head.dense.bias": vector(0, 0, 0, 0), "lexformer.head.norm.weight": vector(1, 2, 3, 4),
+                             "lexformer.head.norm.bias": vector(5, 6, 7, 8), "lexformer.head.out.weight": out, "lexformer.head.out.bias": vector(9)})
+        # The activation that sentence-transformers stores; and a trained model has more keys.
+        self.put("config_sentence_transformers.json", json.dumps({"activation_fn": "torch.nn.modules.linear.Identity", "model_type": "CrossEncoder"}))
+        self.put("tokenizer_config.json", json.dumps({"model_max_length": 6}))
+        tensors, metadata = self.result()
+        self.assertEqual(stored(metadata), settings({"dense": "gelu", "norm": True}, max_length=6, activation="identity"))
+        back = os.path.join(self.folder, "back")
+        self.assertEqual(self.convert("--to-hf", back, source=self.target), 0, self.err)
+        self.assertNotIn("leaves out", self.out)
+
+        def read(name):
+            with open(os.path.join(back, name)) as file:
+                return json.load(file)
+
+        self.assertEqual([module["path"] for module in read("modules.json")], ["", "1_Pooling", "2_Dense", "3_LayerNorm", "4_Dense"])
+        self.assertEqual(read("4_Dense/config.json"), {**last, "bias": True, "in_features": 4, "out_features": 1})
+        self.assertEqual(read("config_sentence_transformers.json")["activation_fn"], "torch.nn.modules.linear.Identity")
+        os.remove(self.target)
+        again, metadata = self.result(source=back)
+        self.assertEqual((again, stored(metadata)), (tensors, settings({"dense": "gelu", "norm": True}, max_length=6, activation="identity")))
+        # Without LayerNorm, and with one Dense; several labels are classes.
+        for places, head in ((("2_Dense", "4_Dense"), {"dense": "gelu", "norm": False}), (("4_Dense",), {"norm": False})):
+            write_modules("", "1_Pooling", *places)
+            tensors, metadata = self.result()
+            self.assertEqual(stored(metadata), settings(head, max_length=6, activation="identity"))
+            self.assertEqual(self.convert("--to-hf", back + str(len(places)), source=self.target), 0, self.err)
+            self.assertEqual(self.result(source=back + str(len(places)))[0], tensors)
+        self.put("4_Dense/model.safetensors", safetensors_bytes({"linear.weight": ("F32", (3, 4), numbers(*range(12))), "linear.bias": vector(1, 2, 3)}, {}))
+        self.assertEqual({key: stored(self.result()[1])[key] for key in ("labels", "task")}, {"labels": 3, "task": "classification"})
+        os.remove(self.target)
+        for places, part in ((("4_Dense", "2_Dense"), "the module '2_Dense' is after the one whose 'module_output_name' is 'scores'"),
+                             (("3_LayerNorm", "4_Dense"), "the module '3_LayerNorm' is LayerNorm, which is not supported in this place"),
+                             (("2_Dense", "2_Dense", "4_Dense"), "the module '2_Dense' is Dense, which is not supported in this place"),
+                             (("2_Dense", "5_Normalize", "4_Dense"), "the module '5_Normalize' is Normalize, which is not supported in this place"),
+                             (("2_Dense", "3_LayerNorm"), "the module '3_LayerNorm' is LayerNorm, which is supported before the Dense of a cross-encoder's scores alone")):
+            write_modules("", "1_Pooling", *places)
+            self.refused(part)
+        write_modules("", "4_Dense", "1_Pooling")
+        self.refused("a Dense module is before Pooling")
+        write_modules("", "1_Pooling", "2_Dense", "4_Dense")
+        self.put("4_Dense/config.json", json.dumps(dict(last, activation_function="x.Tanh")))
+        self.refused("the module '4_Dense' gives scores by the 'activation_function' tanh, expected Identity")
+        self.put("4_Dense/config.json", json.dumps(last))
+        self.put("2_Dense/config.json", json.dumps(dict(gelu, use_residual=True)))
+        self.refused("'use_residual' is true, which is not supported; expected false")
+        self.put("2_Dense/config.json", json.dumps(gelu))
+        self.put("2_Dense/model.safetensors", safetensors_bytes({"linear.weight": ("F32", (2, 4), numbers(*range(8)))}, {}))
+        self.refused("the module '2_Dense' makes of 'in_features' 4 the 'out_features' 2, expected as many")
 
     def test_electra(self):
         config = dict(CONFIG, model_type="electra", embedding_size=2)

@@ -9,7 +9,7 @@ from .added_tokens import SPECIAL, json_added_tokens
 from .config import OUR_POSITIONS, POSITIONS, complete_config, family_terms, position_offset, sizes
 from .errors import check, one_line, shown, Stop
 from .files import staged, write_bytes
-from .heads import describe_head
+from .heads import activation_of, describe_head
 from .json_values import get, is_text, parse_json
 from .lxf import parse_lxf
 from .modules import DENSE_ACTIVATIONS
@@ -24,30 +24,68 @@ OF_BERT = {"clean_text": True, "max_input_chars_per_word": 100, "match_special_t
            "add_middle_sep": True, "two_middle_seps": False, "right_type": 1}  # as BertTokenizer has them
 
 
-def sentence_files(ours, tensors, width, longest, where):
-    """The files that make a folder one of sentence-transformers, and the tensors of the Dense modules, file by file."""
-    mode, length = get(ours, "pooling", str, where), get(ours, "max_length", int, where, longest)
+def dense_files(place, activation, tensors, layer, where, **more):
+    """The files of a Dense module: its config, and the tensors of `layer`."""
+    kind = next((key for key, value in DENSE_ACTIVATIONS.items() if value == activation), None)
+    parts = {"linear." + part: tensors.get("%s.%s" % (layer, part)) for part in ("weight", "bias")}
+    check(kind and None not in parts.values() and len(parts["linear.weight"].shape) == 2, where,
+          "'dense' names %s, which is no activation of sentence-transformers or has no tensors" % shown(activation))
+    rows, columns = parts["linear.weight"].shape
+    config = dict(in_features=columns, out_features=rows, bias=True, activation_function="torch.nn.modules.%s.%s" % (
+        "linear" if kind == "Identity" else "activation", kind), **more)
+    return {place + "/config.json": config}, {place + "/model.safetensors": parts}
+
+
+def pooling_config(ours, width, where):
+    mode = get(ours, "pooling", str, where)
     check(mode in ("mean", "cls", "max"), where, "'pooling' is %s, expected mean, cls or max" % shown(mode))
     flags = {"pooling_mode_%s" % key: key.startswith(mode) for key in ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")}
     flags["pooling_mode_mean_sqrt_len_tokens"] = False
-    kinds, files, weights = ["Transformer", "Pooling"], {"1_Pooling/config.json": dict(flags, word_embedding_dimension=width)}, {}
+    return dict(flags, word_embedding_dimension=width)
+
+
+def list_modules(kinds):
+    return [dict(idx=i, name=str(i), path="%d_%s" % (i, kind) if i else "", type="sentence_transformers.models." + kind) for i, kind in enumerate(kinds)]
+
+
+def sentence_files(ours, tensors, width, longest, where):
+    """The files that make a folder one of sentence-transformers, and the tensors of the Dense modules, file by file."""
+    kinds, files, weights = ["Transformer", "Pooling"], {"1_Pooling/config.json": pooling_config(ours, width, where)}, {}
     for number, name in enumerate(get(ours, "dense", list, where, [])):
-        kind = next((key for key, value in DENSE_ACTIVATIONS.items() if value == name), None)
-        parts = {"linear." + part: tensors.get("lexformer.dense.%d.%s" % (number, part)) for part in ("weight", "bias")}
-        check(kind and None not in parts.values() and len(parts["linear.weight"].shape) == 2, where,
-              "'dense' names %s, which is no activation of sentence-transformers or has no tensors" % shown(name))
-        place = "%d_Dense/" % len(kinds)
-        rows, columns = parts["linear.weight"].shape
-        files[place + "config.json"] = dict(in_features=columns, out_features=rows, bias=True, activation_function="torch.nn.modules.%s.%s" % (
-            "linear" if kind == "Identity" else "activation", kind))
-        weights[place + "model.safetensors"] = parts
+        texts, parts = dense_files("%d_Dense" % len(kinds), name, tensors, "lexformer.dense.%d" % number, where)
+        files.update(texts)
+        weights.update(parts)
         kinds.append("Dense")
     if get(ours, "normalize", bool, where, False):
         kinds.append("Normalize")
-    files["modules.json"] = [dict(idx=i, name=str(i), path="%d_%s" % (i, kind) if i else "", type="sentence_transformers.models." + kind)
-                             for i, kind in enumerate(kinds)]
-    files["sentence_bert_config.json"] = {"max_seq_length": length, "do_lower_case": False}
+    files["modules.json"] = list_modules(kinds)
+    files["sentence_bert_config.json"] = {"max_seq_length": get(ours, "max_length", int, where, longest), "do_lower_case": False}
     files["config_sentence_transformers.json"] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": get(ours, "similarity", str, where, "cosine")}
+    return files, weights
+
+
+def score_files(ours, tensors, width, where):
+    """As sentence_files(), for a cross-encoder with a head of modules."""
+    head = get(ours, "modules", dict, where, {})
+    kinds, files, weights = ["Transformer", "Pooling"], {"1_Pooling/config.json": pooling_config(head, width, where)}, {}
+    if head.get("dense") is not None:
+        texts, parts = dense_files("2_Dense", head["dense"], tensors, "lexformer.head.dense", where)
+        files.update(texts)
+        weights.update(parts)
+        kinds.append("Dense")
+    if get(head, "norm", bool, where, False):
+        parts = {"norm." + part: tensors.get("lexformer.head.norm." + part) for part in ("weight", "bias")}
+        check(None not in parts.values(), where, "'norm' is true, but its tensors are missing")
+        files["%d_LayerNorm/config.json" % len(kinds)] = {"dimension": width}
+        weights["%d_LayerNorm/model.safetensors" % len(kinds)] = parts
+        kinds.append("LayerNorm")
+    texts, parts = dense_files("%d_Dense" % len(kinds), "identity", tensors, "lexformer.head.out", where, module_output_name="scores")
+    files.update(texts)
+    weights.update(parts)
+    files["modules.json"] = list_modules(kinds + ["Dense"])
+    files["sentence_bert_config.json"] = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings",
+                                          "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}}
+    files["config_sentence_transformers.json"] = {"model_type": "CrossEncoder", "prompts": {}, "default_prompt_name": None, **activation_of(ours.get("activation") == "sigmoid")}
     return files, weights
 
 
@@ -131,10 +169,12 @@ def to_hf(source, folder):
         config.update({key: FLOATS.get(*kinds) for key in ("torch_dtype", "dtype") if key in config})
     size = sizes(config)
     texts, dense, longest = {"config.json": config}, {}, size["max_position_embeddings"] - position_offset(config)
-    if "pooling" in ours and "head" not in ours and "tagger" not in ours:  # of a sentence encoder
-        files, dense = sentence_files(ours, tensors, size["hidden_size"], longest, where)
+    own = "lexformer.dense." if "pooling" in ours and "head" not in ours and "tagger" not in ours else "lexformer.head." if ours.get("head") == "modules" else ""
+    if own:  # of a sentence encoder or of a head of modules
+        files, dense = (score_files(ours, tensors, size["hidden_size"], where) if ours.get("head") == "modules" else
+                        sentence_files(ours, tensors, size["hidden_size"], longest, where))
         texts.update(files)
-        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("lexformer.dense.")}
+        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith(own)}
     longest = min(longest, get(ours, "max_length", int, where, longest))
     texts.update(tokenizer_files(metadata, longest, source))
     tensors = foreign_tensors(tensors, config, source)

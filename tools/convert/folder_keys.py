@@ -119,8 +119,10 @@ Pooling | used | pooling_mode_mean_sqrt_len_tokens pooling_mode_weightedmean_tok
 Pooling | free | word_embedding_dimension embedding_dimension include_prompt
 Dense | used | activation_function bias
 Dense | free | in_features out_features
-Dense | "sentence_embedding" | module_input_name module_output_name
+Dense | "sentence_embedding" | module_input_name
+Dense | "sentence_embedding" "scores" | module_output_name
 Dense | false | use_residual
+LayerNorm | free | dimension
 Normalize | "sentence_embedding" | module_input_name module_output_name
 Dropout | free | dropout
 """

@@ -12,9 +12,9 @@ from .modules import text_length
 MAX_LABELS = 65536  # same as models/cross_encoder_options.hpp
 
 
-def label_count(config, tensors):
-    """The number of outputs of the classification head, None without one."""
-    head = tensors.get(family_of(config).head_out + ".weight")
+def label_count(config, tensors, modules=False):
+    """The number of outputs of the classification head, None without one. modules: of a head of modules."""
+    head = tensors.get(("lexformer.head.out" if modules else family_of(config).head_out) + ".weight")
     return head.shape[0] if head is not None and len(head.shape) == 2 else None
 
 
@@ -25,22 +25,26 @@ def check_class_names(config, labels, path):
               "'id2label' does not name the %d classes of the head, each with a name of its own" % labels)
 
 
-def read_cross_encoder(root, config, tensors, path):
+def read_cross_encoder(root, config, tensors, path, modules=False):
     """What sentence-transformers says of a CrossEncoder: {"activation": "sigmoid" or "identity", "max_length": most tokens of a pair}; {} for
-    other models. By default the activation is the sigmoid for one label and the identity for more."""
-    labels, theirs = label_count(config, tensors), get(config, "sentence_transformers", dict, path)
+    other models. By default the activation is the sigmoid for one label and the identity for more. modules: the scores come from modules of
+    their own; then labels and task are there, too."""
+    labels, theirs = label_count(config, tensors, modules), get(config, "sentence_transformers", dict, path)
     if labels is None:
         return {}
     check(get(config, "problem_type", str, path) != "multi_label_classification", path,
           "'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each example")
-    check_class_names(config, labels, path)
+    if not modules:  # the encoder's config does not know of them
+        check_class_names(config, labels, path)
     name = get(config, "sbert_ce_default_activation_function", str, path)  # versions before 4
     name = get(theirs or {}, "activation_fn", str, path, name)
     own, length = os.path.join(root, "config_sentence_transformers.json"), text_length(os.path.dirname(path))
+    if modules:
+        length = {"labels": labels, "task": "regression" if labels == 1 else "classification", "max_length": 512, **length}
     if os.path.isfile(own):  # version 6
         found = get(read_keys(own, "config_sentence_transformers.json"), "activation_fn", str, own)
         name, path = (found, own) if found else (name, path)
-    if name is None and theirs is None:
+    if name is None and theirs is None and not modules:
         return {}
     if name is None and labels > 1:
         return length

@@ -46,7 +46,7 @@ def to_lxf(source, target, dtype, verify):
     unknown = [old for status, old, reason in rows if reason == "unknown to lexformer"]
     check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %s%s; the table shows all"
           % (len(missing), shown(missing and missing[0]), " (while %s is unknown)" % shown(unknown[0]) if unknown else ""))
-    ours = {**(ours or {}), **read_cross_encoder(root, config, chosen, path)}
+    ours = {**(ours or {}), **read_cross_encoder(root, config, chosen, path, "head" in (ours or {}))}
     before = get(config, "lexformer", dict, path, {})  # of a folder that --to-hf wrote
     if ours:
         config["lexformer"] = {**{key: value for key, value in before.items() if key not in ("dense", "max_length", "similarity")}, **ours}

@@ -48,7 +48,7 @@ struct ModelFile {
  private:
   TensorFile as_tensors(const std::string& where) const;
   static ModelFile open_folder(const std::filesystem::path& folder, TensorReadOptions options);
-  void read_cross_encoder(const std::filesystem::path& folder, const std::string& file);
+  void read_cross_encoder(const std::filesystem::path& folder, const std::string& file, bool modules);
   void check_vocabulary() const;
 };
 
@@ -306,15 +306,16 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
     ours.update(modules.settings);
     if (const std::size_t length = read_text_length(inner); length != 0) ours["max_length"] = length;
   }
-  model.read_cross_encoder(folder, file);
+  model.read_cross_encoder(folder, file, modules.settings->is_object() && modules.settings->contains("head"));
   return model;
 }
 
 /// Reads what sentence-transformers says of a CrossEncoder: the activation on the logits (by default the sigmoid for one label and none for
 /// more) and the most tokens of a pair. Stores them as "lexformer": {"activation": "sigmoid" or "identity", "max_length": tokens}; other
-/// models get no such keys.
-LEXFORMER_INLINE void ModelFile::read_cross_encoder(const std::filesystem::path& folder, const std::string& file) {
-  const std::string head = std::string(find_architecture(config["model_type"].get<std::string>(), file).head_out) + ".weight";
+/// models get no such keys. modules: the scores come from modules of their own; then the keys "labels" and "task" are stored, too.
+LEXFORMER_INLINE void ModelFile::read_cross_encoder(const std::filesystem::path& folder, const std::string& file, bool modules) {
+  const std::string_view out = find_architecture(config["model_type"].get<std::string>(), file).head_out;
+  const std::string head = cat(modules ? "lexformer.head.out" : out, ".weight");
   if (!tensors.contains(head) || tensors.shape(head).rank() != 2) return;
   const Json* theirs = detail::find_value(config, "sentence_transformers", false, file);
   std::string where = file, name = get_string(config, "sbert_ce_default_activation_function", file, "");  // versions before 4
@@ -326,8 +327,13 @@ LEXFORMER_INLINE void ModelFile::read_cross_encoder(const std::filesystem::path&
       where = own;
     }
   }
-  if (name.empty() && theirs == nullptr) return;
+  if (name.empty() && theirs == nullptr && !modules) return;
   Json said = Json::object();
+  if (modules) {
+    said["labels"] = tensors.shape(head)[0];
+    said["task"] = tensors.shape(head)[0] == 1 ? "regression" : "classification";
+    said["max_length"] = 512u;  // unless the folder says more
+  }
   if (!name.empty() || tensors.shape(head)[0] == 1) {
     const std::string kind = name.empty() ? "Sigmoid" : name.substr(name.rfind('.') + 1);
     if (kind != "Sigmoid" && kind != "Identity")

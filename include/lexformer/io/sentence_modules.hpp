@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The modules of a sentence-transformers folder: where the encoder is, and how its token vectors become the vector of a text.
+// The modules of a sentence-transformers folder: where the encoder is, and how its token vectors become the vector of a text or the scores
+// of a pair.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +13,14 @@ namespace lexformer {
 
 struct SentenceModules {
   std::filesystem::path transformer;  // the folder of config, tokenizer and weights
-  JsonValue settings;                 // the keys of "lexformer" (docs/format.md): pooling, normalize, dense; null without pooling
-  TensorFile tensors;                 // of the Dense modules: lexformer.dense.I.weight (out, in) and .bias (out)
+  JsonValue settings;  // the keys of "lexformer" (docs/format.md): pooling, normalize, dense; of scores head, modules; null without pooling
+  TensorFile tensors;  // of the Dense modules: lexformer.dense.I.weight (out, in) and .bias (out); of scores lexformer.head.*
 };
 
 /// Reads modules.json of a folder; without one, the folder is the encoder's and has nothing else. Modules: Transformer, Pooling,
-/// any number of Dense, Normalize, in this order; Dropout has no effect. Errors: another module, order, pooling or activation; a default
-/// prompt; a key that is not honoured.
+/// any number of Dense, Normalize, in this order; Dropout has no effect. If a Dense gives "scores", it is the last module, and one other
+/// Dense and a LayerNorm may be before it (Head::modules). Errors: another module, order, pooling or activation; a default prompt; a key
+/// that is not honoured.
 SentenceModules read_sentence_modules(const std::filesystem::path& folder, TensorReadOptions options);
 
 /// Whether sentence-transformers puts texts into lower case before the tokenizer, which may be one of cased text.
@@ -35,6 +37,7 @@ std::size_t read_text_length(const std::filesystem::path& transformer);
 #include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/folder_keys.hpp"
@@ -69,10 +72,36 @@ LEXFORMER_INLINE std::string read_pooling_mode(const std::filesystem::path& fold
   return mode;
 }
 
-/// Adds the tensors of a Dense module under its number; returns its activation.
-LEXFORMER_INLINE std::string read_dense(const std::filesystem::path& folder, std::size_t number, TensorReadOptions options,
-                                        TensorFile& tensors) {
-  const std::string here = (folder / "config.json").string(), weights = (folder / "model.safetensors").string();
+/// A module behind the pooling.
+struct LaterModule {
+  std::string kind, name, activation{};  // Dense, LayerNorm or Normalize; the folder's name; of a Dense
+  bool scores = false;                   // whether this Dense gives them
+  TensorFile tensors{};                  // weight and bias
+
+  /// Adds the tensors under another name.
+  void move_to(const std::string& layer, TensorFile& target) {
+    for (const std::string& part : tensors.names()) tensors.rename(part, cat(layer, ".", part));
+    target.merge(tensors);
+  }
+};
+
+/// Reads `layer`.weight, which has `rank` axes, and `layer`.bias, which may be missing: then it is 0.
+LEXFORMER_INLINE TensorFile read_layer(const std::filesystem::path& folder, const std::string& layer, std::size_t rank,
+                                       TensorReadOptions options) {
+  const std::string weights = (folder / "model.safetensors").string(), weight = layer + ".weight", bias = layer + ".bias";
+  TensorFile found = TensorFile::read(weights, options);
+  found.metadata.clear();
+  if (!found.contains(weight) || found.shape(weight).rank() != rank)
+    fail_file(weights, "there is no ", rank == 2 ? "matrix " : "vector ", in_quotes(weight));
+  if (found.size() != (found.contains(bias) ? 2 : 1))
+    fail_file(weights, "it has other tensors than ", in_quotes(weight), " and ", in_quotes(bias));
+  found.rename(weight, "weight");
+  if (found.contains(bias)) found.rename(bias, "bias");
+  return found;
+}
+
+LEXFORMER_INLINE LaterModule read_dense(const std::filesystem::path& folder, TensorReadOptions options) {
+  const std::string here = (folder / "config.json").string();
   const Json config = parse_json(read_file(here), here);
   check_keys(config, "Dense", here);
   const std::string name = get_string(config, "activation_function", here), kind = name.substr(name.rfind('.') + 1);
@@ -81,19 +110,19 @@ LEXFORMER_INLINE std::string read_dense(const std::filesystem::path& folder, std
   const auto activation = std::find_if(std::begin(activations), std::end(activations), [&](const auto& a) { return a.first == kind; });
   if (activation == std::end(activations))
     fail_file(here, "the activation function ", in_quotes(name), " is not supported; Tanh, Identity, ReLU, GELU and SiLU are");
-  TensorFile found = TensorFile::read(weights, options);
-  found.metadata.clear();
-  if (!found.contains("linear.weight") || found.shape("linear.weight").rank() != 2)
-    fail_file(weights, "there is no matrix 'linear.weight'");
-  if (found.contains("linear.bias") && !get_bool(config, "bias", here, true))
+  LaterModule found{"Dense", folder.filename().string(), activation->second, get_string(config, "module_output_name", here, "") == "scores",
+                    read_layer(folder, "linear", 2, options)};
+  if (found.tensors.contains("bias") && !get_bool(config, "bias", here, true))
     fail_file(here, "'bias' is false, but the weights have a bias");
-  if (found.size() != (found.contains("linear.bias") ? 2 : 1))
-    fail_file(weights, "it has other tensors than 'linear.weight' and 'linear.bias'");
-  if (!found.contains("linear.bias"))  // "bias": false
-    found.set("linear.bias", Tensor<float>::zeros({found.shape("linear.weight")[0]}));
-  for (const char* part : {"weight", "bias"}) found.rename(cat("linear.", part), cat("lexformer.dense.", number, ".", part));
-  tensors.merge(found);
-  return activation->second;
+  if (!found.tensors.contains("bias")) found.tensors.set("bias", Tensor<float>::zeros({found.tensors.shape("weight")[0]}));
+  return found;
+}
+
+LEXFORMER_INLINE LaterModule read_layer_norm(const std::filesystem::path& folder, TensorReadOptions options) {
+  read_keys((folder / "config.json").string(), "LayerNorm");
+  LaterModule found{"LayerNorm", folder.filename().string(), "", false, read_layer(folder, "norm", 1, options)};
+  if (!found.tensors.contains("bias")) fail_file((folder / "model.safetensors").string(), "there is no 'norm.bias'");
+  return found;
 }
 
 /// The name of the similarity. Refuses a prompt that sentence-transformers puts before each text.
@@ -119,6 +148,58 @@ LEXFORMER_INLINE std::string transformer_settings(const std::filesystem::path& f
   return (folder / "sentence_bert_config.json").string();
 }
 
+/// Makes of [Dense, [LayerNorm]], Dense, of which the last gives scores, the head of a cross-encoder. Errors: any other list.
+LEXFORMER_INLINE Json make_score_head(std::vector<LaterModule>& modules, const std::string& pooling, const std::string& file,
+                                      TensorFile& tensors) {
+  const auto refuse = [&](const LaterModule& m, auto&&... why) {
+    fail_file(file, "the module ", in_quotes(m.name), " ", why...,
+              "; scores come from the modules Pooling, Dense, LayerNorm, Dense, of which the first Dense and the LayerNorm may be missing");
+  };
+  LaterModule& last = modules.back();
+  if (!last.scores) refuse(last, "is after the one whose 'module_output_name' is 'scores'");
+  if (last.activation != "identity") refuse(last, "gives scores by the 'activation_function' ", last.activation, ", expected Identity");
+  Json head = Json::object();
+  head["pooling"] = pooling;
+  head["norm"] = false;
+  for (std::size_t i = 0; i + 1 < modules.size(); ++i) {
+    LaterModule& m = modules[i];
+    if (m.kind != (i == 0 ? "Dense" : "LayerNorm") || i > 1 || m.scores) refuse(m, "is ", m.kind, ", which is not supported in this place");
+    const Shape shape = m.tensors.shape("weight");
+    if (i == 0 && shape[0] != shape[1])
+      refuse(m, "makes of 'in_features' ", shape[1], " the 'out_features' ", shape[0], ", expected as many");
+    if (i == 0) head["dense"] = m.activation;
+    if (i == 1) head["norm"] = true;
+    m.move_to(i == 0 ? "lexformer.head.dense" : "lexformer.head.norm", tensors);
+  }
+  last.move_to("lexformer.head.out", tensors);
+  Json ours = Json::object();
+  ours["head"] = "modules";
+  ours["modules"] = std::move(head);
+  return ours;
+}
+
+/// Makes of any number of Dense, and Normalize, what follows the pooling of a sentence encoder.
+LEXFORMER_INLINE Json make_sentence_settings(std::vector<LaterModule>& modules, const std::string& pooling, const std::string& file,
+                                             TensorFile& tensors) {
+  Json dense = Json::array();
+  bool normalize = false;
+  for (LaterModule& m : modules) {
+    if (m.kind == "LayerNorm")
+      fail_file(file, "the module ", in_quotes(m.name),
+                " is LayerNorm, which is supported before the Dense of a cross-encoder's scores alone");
+    if (m.kind == "Dense" && normalize) fail_file(file, "a Dense module is not between Pooling and Normalize, which is not supported");
+    normalize = normalize || m.kind == "Normalize";
+    if (m.kind != "Dense") continue;
+    m.move_to(cat("lexformer.dense.", dense.size()), tensors);
+    dense.push_back(m.activation);
+  }
+  Json ours = Json::object();
+  ours["pooling"] = pooling;
+  ours["normalize"] = normalize;
+  if (!dense.empty()) ours["dense"] = std::move(dense);
+  return ours;
+}
+
 }  // namespace detail
 
 LEXFORMER_INLINE SentenceModules read_sentence_modules(const std::filesystem::path& folder, TensorReadOptions options) {
@@ -126,9 +207,9 @@ LEXFORMER_INLINE SentenceModules read_sentence_modules(const std::filesystem::pa
   found.transformer = folder;
   const std::string file = (folder / "modules.json").string();
   if (!path_exists(file)) return found;
-  Json ours = Json::object();
-  Json dense = Json::array();
-  bool normalize = false;
+  std::string pooling;
+  std::vector<detail::LaterModule> later;
+  bool scores = false;
   const Json modules = parse_json(read_file(file), file);
   for (const Json& module : modules) {
     check_keys(module, "modules.json", file);
@@ -137,22 +218,23 @@ LEXFORMER_INLINE SentenceModules read_sentence_modules(const std::filesystem::pa
     if (kind == "Transformer") {
       found.transformer = place;
     } else if (kind == "Pooling") {
-      ours["pooling"] = detail::read_pooling_mode(place);
-    } else if (kind == "Dense") {
-      if (!ours.contains("pooling") || normalize)
-        fail_file(file, "a Dense module is not between Pooling and Normalize, which is not supported");
-      dense.push_back(detail::read_dense(place, dense.size(), options, found.tensors));
+      pooling = detail::read_pooling_mode(place);
+    } else if (kind == "Dense" || kind == "LayerNorm") {
+      if (pooling.empty()) fail_file(file, "a ", kind, " module is before Pooling, which is not supported");
+      later.push_back(kind == "Dense" ? detail::read_dense(place, options) : detail::read_layer_norm(place, options));
+      scores = scores || later.back().scores;
     } else if (kind == "Normalize" || kind == "Dropout") {
       if (place != folder) read_keys((place / "config.json").string(), kind);
-      normalize = normalize || kind == "Normalize";
+      if (kind == "Normalize") later.push_back({kind, place.filename().string()});
     } else {
-      fail_file(file, "the module ", in_quotes(kind), " is not supported; Transformer, Pooling, Dense and Normalize are");
+      fail_file(file, "the module ", in_quotes(kind), " is not supported; Transformer, Pooling, Dense, LayerNorm and Normalize are");
     }
   }
-  if (!ours.contains("pooling")) return found;
-  if (const std::string similarity = detail::read_sentence_config(folder); similarity != "cosine") ours["similarity"] = similarity;
-  ours["normalize"] = normalize;
-  if (!dense.empty()) ours["dense"] = std::move(dense);
+  if (pooling.empty()) return found;
+  const std::string similarity = detail::read_sentence_config(folder);
+  Json ours = scores ? detail::make_score_head(later, pooling, file, found.tensors)
+                     : detail::make_sentence_settings(later, pooling, file, found.tensors);
+  if (similarity != "cosine" && !scores) ours["similarity"] = similarity;
   found.settings = ours;
   return found;
 }

@@ -159,7 +159,7 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
   for (const auto& [name, factory] : this->encoder().factories())
     if (options_.task.texts == 1 && factory->needs_pairs())
       fail_usage("CrossEncoder", "the attention term '", name, "' compares the words of two texts; a model of single texts cannot have it");
-  head_ = std::make_unique<ClassificationHead<T, Dev>>(options_.head, config, options_.task.labels, this->init());
+  head_ = std::make_unique<ClassificationHead<T, Dev>>(options_, config, this->init());
   this->load_state();
   options_.attention = this->config().attention;
 }

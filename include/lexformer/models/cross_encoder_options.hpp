@@ -12,19 +12,31 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/models/task.hpp"
+#include "lexformer/nn/activation.hpp"
+#include "lexformer/nn/pooling.hpp"
 
 namespace lexformer {
 
 /// The classification heads.
 ///   paper: mean over all tokens, Linear(D, 256), LayerNorm, Dropout, GELU, Linear(256, labels) (LEA, section 4.2)
-///   huggingface: the head of BertForSequenceClassification or ElectraForSequenceClassification, on the first token
-enum class Head { paper, huggingface };
+///   huggingface: the head of the family's ...ForSequenceClassification
+///   modules: the modules behind the encoder of a CrossEncoder of sentence-transformers (HeadModules)
+enum class Head { paper, huggingface, modules };
 template <>
-inline constexpr Named<Head> names_of<Head>[] = {{"paper", Head::paper}, {"huggingface", Head::huggingface}};
+inline constexpr Named<Head> names_of<Head>[] = {{"paper", Head::paper}, {"huggingface", Head::huggingface}, {"modules", Head::modules}};
+
+/// out(norm(act(dense(pool(tokens))))), with layers of the width D before `out`, and PyTorch's epsilon 1e-5. By default as in Ettin's
+/// rerankers.
+struct HeadModules {
+  Pooling pooling = Pooling::cls;
+  std::optional<Activation> dense = Activation::gelu;  // nothing: there is no layer before `out`
+  bool norm = true;                                    // needs `dense`
+};
 
 struct CrossEncoderOptions {
   std::vector<TermConfig> attention{};  // attention terms: {"lea"}, {{"lea", LeaOptions{.levels = 50}}}, {"lea", "mine"}
   Head head = Head::paper;
+  HeadModules modules{};  // of Head::modules
   Task task{};
   std::size_t max_length = 512;  // tokens of an example, including [CLS] and each [SEP]
   std::uint64_t seed = 0;        // of new parameters; not saved
@@ -40,6 +52,7 @@ CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::str
 
 namespace detail {
 std::vector<std::string> class_names(const Json& config, std::size_t labels, const std::string& where);
+HeadModules parse_head_modules(const Json& json, const std::string& where);
 }  // namespace detail
 
 /// Reads the options of a model file or of a HuggingFace model. Returns nothing if the model has no classification head.
@@ -63,6 +76,12 @@ LEXFORMER_INLINE Json to_json(const CrossEncoderOptions& o) {
   Json json = Json::object();
   json["task"] = name_of(o.task.kind);
   json["head"] = name_of(o.head);
+  if (o.head == Head::modules) {
+    Json& modules = json["modules"] = Json::object();
+    modules["pooling"] = name_of(o.modules.pooling);
+    if (o.modules.dense) modules["dense"] = name_of(*o.modules.dense);
+    modules["norm"] = o.modules.norm;
+  }
   json["labels"] = o.task.labels;
   json["label_names"] = o.task.label_names;
   json["max_length"] = o.max_length;
@@ -85,10 +104,24 @@ LEXFORMER_INLINE std::vector<std::string> detail::class_names(const Json& config
   return all;
 }
 
+/// Reads the object "modules" of a head.
+LEXFORMER_INLINE HeadModules detail::parse_head_modules(const Json& json, const std::string& where) {
+  HeadModules m;
+  m.pooling = get_name<Pooling>(json, "pooling", where);
+  if (m.pooling == Pooling::none) fail_file(where, "'pooling' is 'none', expected mean, cls or max");
+  m.dense.reset();
+  if (find_value(json, "dense", false, where) != nullptr) m.dense = get_name<Activation>(json, "dense", where);
+  m.norm = get_bool(json, "norm", where, false);
+  if (m.norm && !m.dense) fail_file(where, "'norm' is true, but there is no 'dense' before it");
+  return m;
+}
+
 LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where) {
   CrossEncoderOptions o;
   o.task.kind = get_name<TaskKind>(json, "task", where);
   o.head = get_name<Head>(json, "head", where);
+  if (o.head == Head::modules)
+    o.modules = detail::parse_head_modules(*detail::find_value(json, "modules", true, where), where + ": modules");
   o.task.labels = get_size(json, "labels", 1, 65536, where);
   o.task.texts = get_size(json, "texts", 1, 2, where, o.task.texts);
   o.max_length = get_size(json, "max_length", min_length(o.task.texts), 1u << 20, where);

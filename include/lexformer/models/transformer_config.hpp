@@ -314,7 +314,7 @@ LEXFORMER_INLINE void write_config(const TransformerConfig& config, Json& json) 
   if (ours.contains("dense"))
     for (const char* key : {"pooling", "normalize"}) ours.erase(key);
   if (!ours.contains("pooling") || ours.contains("head") || ours.contains("tagger")) ours.erase("max_length");
-  for (const char* key : {"task", "head", "labels", "label_names", "activation", "texts", "tagger", "dense", "similarity"}) ours.erase(key);
+  for (const char* key : {"task", "head", "modules", "labels", "label_names", "activation", "texts", "tagger", "dense", "similarity"}) ours.erase(key);
   std::string scheme = "absolute";
   Json list = Json::array();
   for (const auto& term : config.attention) {
