@@ -63,6 +63,25 @@ class AttentionOptions {
     return kept;
   }
 
+  /// Puts LEA, if it is new and --lea-every is not given, only into the layers that see texts of `longest` tokens, if `reach` of the model
+  /// limits what the other layers see. Returns what to tell the user, "" if nothing.
+  std::string place_lea(const lx::TransformerConfig& config, std::size_t longest, const OptionVisitor& parsed) {
+    const auto reach = std::find_if(config.attention.begin(), config.attention.end(), [](const auto& t) { return t.name == "reach"; });
+    const bool stored = std::any_of(config.attention.begin(), config.attention.end(), [](const auto& t) { return t.name == "lea"; });
+    if (!has("lea") || stored || has("reach") || reach == config.attention.end() || parsed.given("lea_every")) return "";
+    const auto limit = reach->json();
+    const std::size_t distance = limit->value("distance", std::size_t{0}), every = limit->value("every", std::size_t{0});
+    if (distance == 0 || every < 2 || distance + 1 >= longest) return "";
+    const auto visit = [&](OptionVisitor& v) { terms_.at("lea")->visit(v); };
+    const lx::Json lea = lx::options_json(visit);
+    std::size_t first = lea.at("first_layer").get<std::size_t>(), last = lea.at("last_layer").get<std::size_t>();
+    lx::resolve_layers("lea", first, last, config.num_hidden_layers / 2, config.num_hidden_layers);
+    if ((last - 1) / every * every < first) return "";
+    lx::set_options(lx::Json{{"every", every}}, "--lea-every", visit);
+    return lx::cat("LEA is in the layers of ", first, " to ", last - 1, " that ", every, " divides, since the others see no further than ",
+                   distance, " tokens; --lea-every 1 puts it into all");
+  }
+
   bool has(const std::string& name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
   /// The terms with their options.
   std::vector<lx::TermConfig> terms() const {

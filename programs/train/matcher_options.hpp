@@ -19,6 +19,7 @@ namespace program {
 struct StartOptions {
   std::vector<std::string> kept{};                // in words, for the user
   std::string warning{};                          // what it has, but not the new model
+  std::string note{};                             // what follows from its attention
   std::map<std::string, std::string> metadata{};  // how its texts were made from records
 };
 
@@ -107,7 +108,8 @@ struct MatcherOptions : RunOptions {
   void take_over(const OptionVisitor& parsed) {
     const auto file = lx::ModelFile::open(model);
     const std::size_t texts = encoder.task.texts;
-    const auto kept = attention.take_over(lx::parse_transformer_config(file.config, model + ": config").attention, model, parsed, texts);
+    const auto config = lx::parse_transformer_config(file.config, model + ": config");
+    const auto kept = attention.take_over(config.attention, model, parsed, texts);
     if (!kept.empty()) start.kept.push_back("attention " + lx::join(kept));
     const auto stored = lx::find_stored_options(file);
     const bool ours = stored && file.config->value("lexformer", lx::Json::object()).contains("head");
@@ -120,6 +122,7 @@ struct MatcherOptions : RunOptions {
       max_length = stored->max_length;
       start.kept.push_back(lx::cat(*max_length, " tokens"));
     }
+    start.note = attention.place_lea(config, std::min(max_length.value_or(128), config.max_tokens()), parsed);
     const bool same = ours && stored->task.texts == texts;
     take_over_task(same ? &stored->task : nullptr, parsed);
     if (const std::string key(lx::detail::records_key); same && file.metadata.contains(key)) start.metadata[key] = file.text(key);

@@ -90,6 +90,7 @@ class TrainMatcher final : public program::Command {
     o_.finish(*parsed);
     if (texts == 2) o_.records.apply(o_.table, o_.start.metadata, o_.model);
     if (!o_.quiet && !o_.start.kept.empty()) std::cerr << o_.model << ": kept are " << lx::join(o_.start.kept) << "\n";
+    if (!o_.quiet && !o_.start.note.empty()) std::cerr << "note: " << o_.start.note << "\n";
     if (!o_.start.warning.empty()) std::cerr << "warning: " << o_.start.warning << "\n";
     const lx::FolderLock lock(o_.out);
     check_out(o_);

@@ -312,10 +312,11 @@ TEST_CASE("gradients flow through lookup, table and projection, and to the learn
 }
 
 TEST_CASE("layers: the second half by default, or a range") {
-  const auto layers = [](std::size_t first, std::size_t last, std::size_t count) {
+  const auto layers = [](std::size_t first, std::size_t last, std::size_t count, std::size_t every = 1) {
     auto options = constant();
     options.first_layer = first;
     options.last_layer = last;
+    options.every = every;
     std::vector<std::size_t> found;
     for (const auto& placed : make_terms(options, count)) found.push_back(*placed.layer);
     return found;
@@ -325,6 +326,10 @@ TEST_CASE("layers: the second half by default, or a range") {
   CHECK(layers(0, 0, 1) == std::vector<std::size_t>{0});
   CHECK(layers(0, 2, 8) == std::vector<std::size_t>{0, 1});
   CHECK(layers(7, 8, 8) == std::vector<std::size_t>{7});
+  CHECK(layers(0, 0, 22, 3) == std::vector<std::size_t>{12, 15, 18, 21});
+  CHECK(layers(0, 4, 8, 3) == std::vector<std::size_t>{0, 3});
+  CHECK(error_message([&] { layers(4, 6, 8, 3); }) ==
+        "lea: `every` 3 divides none of the layers 4 to 5; name other layers or a smaller number");
   const auto message = [&](std::size_t first, std::size_t last) { return error_message([&] { layers(first, last, 8); }); };
   CHECK(message(3, 3) == "lea: layers 3 to 3 of a model with 8 layers; the first counts from 0, the last is not included");
   CHECK(message(5, 4) == "lea: layers 5 to 4 of a model with 8 layers; the first counts from 0, the last is not included");

@@ -409,7 +409,7 @@ TEST_CASE("ModelFile: the modules of a cross-encoder of sentence-transformers") 
   const auto put = [&](const std::string& place, const std::string& layer, const Tensor<float>& weight, float bias) {
     TensorFile tensors;
     tensors.set(layer + ".weight", weight);
-    if (bias != 0) tensors.set(layer + ".bias", Tensor<float>::from(std::vector<float>(weight.dim(0), bias)));
+    if (bias != 0) tensors.set(layer + ".bias", Tensor<float>::full({weight.dim(0)}, bias));
     tensors.write(folder / (place + "/model.safetensors"));
   };
   put("2_Dense", "linear", Tensor<float>::from({2}, {1, 1}), 0);
@@ -456,6 +456,7 @@ TEST_CASE("ModelFile: the modules of a cross-encoder of sentence-transformers") 
   write(folder / "2_Dense/config.json", gelu);
   put("3_LayerNorm", "norm", Tensor<float>::from({3.0f}), 0);
   expect_file_error([&] { ModelFile::open(folder.path.string()); }, "there is no 'norm.bias'");
+  put("3_LayerNorm", "norm", Tensor<float>::from({3.0f}), 4);
   put("2_Dense", "linear", Tensor<float>::from({2, 3}, {2, 1}), 0);
   expect_file_error([&] { ModelFile::open(folder.path.string()); }, "the module '2_Dense' makes of 'in_features' 1 the 'out_features' 2");
 }
@@ -476,7 +477,24 @@ TEST_CASE("ModelFile: names within a wrapper") {
   CHECK(names("mine.bert.", true).back().starts_with("mine.bert."));
   // "distilbert." ends with "bert.", the prefix of another family.
   for (const std::string wrapper : {"", "module."})
-    CHECK(detail::wrapper_prefix({wrapper + "distilbert.embeddings.word_embeddings.weight"}, "distilbert.") == wrapper);
+    CHECK(detail::wrapper_prefix({wrapper + "distilbert.embeddings.word_embeddings.weight"}, find_architecture("distilbert", "")) ==
+          wrapper);
+}
+
+TEST_CASE("ModelFile: names of each family within a wrapper") {
+  for (const Architecture& a : architectures())
+    for (const std::string wrapper : {"", "module.", "_orig_mod.", "model.", "module._orig_mod.", "mine."})
+      for (const std::string_view prefix : {a.prefix, std::string_view()}) {
+        CAPTURE(cat(a.model_type, ": ", wrapper, prefix));
+        const bool same = wrapper == a.prefix && prefix.empty();  // "model." is also the prefix of ModernBERT
+        const std::vector<std::string> names{cat(wrapper, prefix, word_tensor(a)), cat(wrapper, "classifier.weight")};
+        CHECK(detail::wrapper_prefix(names, a) == (same ? "" : wrapper));
+        TensorFile tensors;
+        for (const std::string& name : names) tensors.set(name, Tensor<float>::from({1.0f}, {1, 1}));
+        detail::normalize_names(tensors, a, true, 1);
+        CHECK(tensors.contains(cat(a.prefix, "embeddings.word_embeddings.weight")));
+        CHECK(tensors.contains("classifier.weight"));
+      }
 }
 
 TEST_CASE("ModelFile: vocabulary and tokenizer as texts") {

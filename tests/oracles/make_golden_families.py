@@ -31,7 +31,7 @@ GPT2 = dict(vocab_size=31, n_embd=12, n_layer=2, n_head=3, n_positions=24, embd_
             pad_token_id=3, bos_token_id=3, eos_token_id=3)
 NEO = dict(vocab_size=31, hidden_size=12, num_layers=4, num_heads=3, max_position_embeddings=48, attention_types=[[["global", "local"], 2]], window_size=4,
            pad_token_id=3, bos_token_id=3, eos_token_id=3, attn_implementation="eager")
-NO_MASKED = ("ModernBert", "GPT2", "GPTNeo")
+NO_MASKED = ("GPT2", "GPTNeo")
 # Name: class prefix, config, lengths of sequences, types, and the place of a padding token inside the first sequence.
 FAMILIES = {
     "distilbert": ("DistilBert", DISTIL, [24, 5, 11], None),
@@ -41,7 +41,7 @@ FAMILIES = {
     "xlm_roberta": ("XLMRoberta", dict(ROBERTA, pad_token_id=2), [21, 4], 2),
     "modernbert": ("ModernBert", MODERN, [40, 1, 4, 5, 9], None),
     "modernbert_mean": ("ModernBert", dict(MODERN, num_hidden_layers=3, classifier_pooling="mean", classifier_bias=True, norm_bias=True, mlp_bias=True,
-                                           attention_bias=True, hidden_activation="gelu_new"), [20, 6], None),
+                                           attention_bias=True, hidden_activation="gelu_new", decoder_bias=False), [20, 6], None),
     "gpt2": ("GPT2", GPT2, [24, 5, 11], 23),
     "gpt2_by_layer": ("GPT2", dict(GPT2, n_inner=10, scale_attn_by_inverse_layer_idx=True, activation_function="gelu"), [7, 9], None),
     "gpt_neo": ("GPTNeo", NEO, [40, 3, 4, 5], None),
@@ -77,7 +77,7 @@ def no_padding(model):
 
 def parameters(model):
     """Under all names but those of the tied output layer."""
-    return {name: p for name, p in model.named_parameters(remove_duplicate=False) if ".decoder." not in name and "vocab_projector.weight" not in name}
+    return {name: p for name, p in model.named_parameters(remove_duplicate=False) if ".decoder." not in name and name not in ("decoder.weight", "vocab_projector.weight")}
 
 
 def gradients(model, loss, prefix):

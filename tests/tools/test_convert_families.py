@@ -63,7 +63,8 @@ NAMES = {
                     "model.layers.1.attn.Wo.weight": "model.encoder.layer.1.attention.output.dense.weight",
                     "model.layers.1.mlp_norm.weight": "model.encoder.layer.1.output.LayerNorm.weight",
                     "model.layers.1.mlp.Wi.weight": ["model.encoder.layer.1.intermediate.%s.weight" % part for part in ("dense", "gate")],
-                    "model.layers.1.mlp.Wo.weight": "model.encoder.layer.1.output.dense.weight", "model.final_norm.weight": "model.encoder.LayerNorm.weight"},
+                    "model.layers.1.mlp.Wo.weight": "model.encoder.layer.1.output.dense.weight", "model.final_norm.weight": "model.encoder.LayerNorm.weight",
+                    "decoder.bias": "cls.predictions.bias"},
                    {"head.dense.weight": (4, 4), "head.norm.weight": (4,), "classifier.weight": (3, 4), "classifier.bias": (3,), "decoder.bias": (9,)}),
     "gpt2": ({"transformer.wte.weight": "transformer.embeddings.word_embeddings.weight", "transformer.wpe.weight": "transformer.embeddings.position_embeddings.weight",
               "transformer.h.1.ln_1.bias": "transformer.encoder.layer.1.attention.output.LayerNorm.bias",
@@ -261,14 +262,14 @@ class Families(unittest.TestCase):
                 ("modernbert", {"classifier_pooling": "max"}, "'classifier_pooling' is 'max', which is not supported; expected cls or mean"),
                 ("modernbert", {"classifier_activation": "mish"}, "'classifier_activation' is 'mish'"), ("modernbert", {"mlp_dropout": 0.1}, "'mlp_dropout' is 0.1"),
                 ("modernbert", {"norm_bias": 1}, "'norm_bias' is 1"), ("modernbert", {"local_attention": 1}, "'local_attention' is 1, expected a whole number"),
-                ("modernbert", {"layer_types": ["full_attention"] * 2}, "'layer_types' is not full_attention in each layer that 3 divides"),
+                ("modernbert", {"layer_types": ["sliding_attention"] * 2}, "'layer_types' is not full_attention in exactly the layers that one number divides"),
                 ("modernbert", {"rope_parameters": {"sliding_attention": {"rope_type": "yarn"}}}, "rope_parameters: sliding_attention: 'rope_type' is 'yarn'"),
                 ("modernbert", {"attention_bias": True}, "8 needed tensors are missing"), ("modernbert", {"num_attention_heads": 4}, "expected an even number of rows"),
                 ("gpt2", {"scale_attn_weights": False}, "'scale_attn_weights' is False"), ("gpt2", {"reorder_and_upcast_attn": True}, "'reorder_and_upcast_attn' is True"),
                 ("gpt2", {"pad_token_id": 9}, "'pad_token_id' is 9"), ("gpt2", {"n_positions": 1}, "'n_positions' is 1"), ("gpt2", {"hidden_size": 4}, "is not known"),
                 ("gpt2", {"n_inner": None}, "6 needed tensors are missing or of the wrong shape"),
-                ("gpt_neo", {"attention_types": [[["local"], 2]]}, "expected global and local in turn, or global for all layers"),
-                ("gpt_neo", {"attention_types": [[[], 1 << 62], [["global"], 1 << 62]]}, "expected global and local in turn"),
+                ("gpt_neo", {"attention_types": [[["local"], 2]]}, "expected global in exactly the layers that one number divides"),
+                ("gpt_neo", {"attention_types": [[[], 1 << 62], [["global"], 1 << 62]]}, "expected global in exactly the layers that one number divides"),
                 ("gpt_neo", {"window_size": 1}, "'window_size' is 1")):
             with self.subTest(model_type, part=part):
                 family = find_family(model_type, "")
@@ -299,7 +300,11 @@ class Families(unittest.TestCase):
                 ("modernbert", {"local_attention": 7, "local_rope_theta": 500}, modern, ""), ("modernbert", {"local_attention": 9, "local_rope_theta": 500}, modern, other),
                 ("modernbert", {"local_attention": 7}, modern, "the position scheme is 'rope_by_layer' with other options; transformers has rope_by_layer"),
                 ("gpt2", {}, {"reach": {"causal": True, "distance": 0, "every": 0}}, ""), ("gpt2", {}, reach, other), ("gpt2", {}, {}, lacks),
-                ("gpt_neo", {"window_size": 4}, reach, ""), ("gpt_neo", {"window_size": 4, "attention_types": [[["global", "local"], 1]]}, reach, ""),
+                ("modernbert", {"local_attention": 7, "local_rope_theta": 500, "num_hidden_layers": 4, "layer_types": ["full_attention", "sliding_attention"] * 2},
+                 {name: {**options, "every": 2} for name, options in modern.items()}, ""),
+                ("modernbert", {"local_attention": 7, "local_rope_theta": 500, "layer_types": ["full_attention"] * 2}, modern, "the position scheme is 'rope_by_layer' with other options"),
+                ("gpt_neo", {"window_size": 4}, reach, ""), ("gpt_neo", {"num_layers": 3, "window_size": 4, "attention_types": [[["global", "local", "local"], 1]]},
+                                                             {"reach": {**reach["reach"], "every": 3}}, ""), ("gpt_neo", {"window_size": 4, "attention_types": [[["global", "local"], 1]]}, reach, ""),
                 ("gpt_neo", {"attention_types": [[["global"], 2]]}, {"reach": {"causal": True, "distance": 0, "every": 2}}, ""),
                 ("gpt_neo", {}, reach, other), ("bert", {}, reach, ""))):
             with self.subTest(model_type, terms=terms, **more):
@@ -311,6 +316,19 @@ class Families(unittest.TestCase):
                 self.assertIn(refusal, self.err)
                 self.assertEqual("note: transformers leaves out the attention terms reach" in self.out, model_type == "bert")
                 self.assertEqual("note" in self.out, model_type == "bert")
+
+    def test_names_within_a_wrapper(self):
+        for family in FAMILIES:
+            for with_prefix in (True, False):
+                self.write_source(family, with_prefix)
+                path, expected = os.path.join(self.source, "model.safetensors"), self.converted()[0]
+                tensors = parse_safetensors(read_bytes(path), path)[0]
+                for wrapper in ("module.", "_orig_mod.", "model.", "module._orig_mod.", "mine."):
+                    with self.subTest(family.model_type, with_prefix=with_prefix, wrapper=wrapper):
+                        write_safetensors(path, {wrapper + name: tensor for name, tensor in tensors.items()}, {})
+                        self.assertEqual(self.converted()[0], expected)
+                        own = wrapper == family.prefix and not with_prefix  # ModernBERT's own prefix is "model."
+                        self.assertEqual("took off the prefix '%s' of the names" % wrapper in self.out, not own)
 
     def test_buffers_are_left_out(self):
         for model_type, names in (("gpt2", ("h.0.attn.bias", "h.1.attn.masked_bias")), ("gpt_neo", ("h.0.attn.attention.bias", "h.1.attn.attention.masked_bias"))):

@@ -15,7 +15,7 @@ NUMBERS = {"hidden_dropout_prob": 0.99, "attention_probs_dropout_prob": 0.99, "l
 BUCKETS = "relative_attention_num_buckets"  # of MPNet's position scheme
 # Keys of some families, and the values that they may have besides null.
 BOOLEANS = (False, True)
-ALLOWED = {**dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias", "classifier_bias", "scale_attn_by_inverse_layer_idx"), BOOLEANS),
+ALLOWED = {**dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias", "classifier_bias", "decoder_bias", "scale_attn_by_inverse_layer_idx"), BOOLEANS),
            "classifier_pooling": ("cls", "mean"), "classifier_activation": SECTIONS["config.json"]["hidden_act"], "mlp_dropout": (0, 0.0),
            "scale_attn_weights": (True,), "reorder_and_upcast_attn": (False,)}
 
@@ -56,6 +56,11 @@ def number(config, key, least, most, where, default):
     return value
 
 
+def find_every(kinds, layers, whole, part, usual):
+    """The number so that exactly the layers that it divides are of the kind `whole`, the others of the kind `part`: `usual`, if it is one; 0, if there is none."""
+    return next((every for every in (usual, *range(1, layers + 1)) if kinds == [part if i % every else whole for i in range(layers)]), 0)
+
+
 def modernbert_terms(config, where, layers):
     """Rotary positions with two bases, and a window in all layers but each third."""
     every, window = whole(config, "global_attn_every_n_layers", 1, 256, where, 3), whole(config, "local_attention", 2, 1 << 20, where, 128)
@@ -66,9 +71,10 @@ def modernbert_terms(config, where, layers):
         rope = get(one, "rope_type", str, here, "default")
         check(rope == "default", here, "'rope_type' is %s, which is not supported; expected default" % shown(rope))
         bases[kind] = number(one, "rope_theta", 1, 1e12, here, base)
-    kinds = ["sliding_attention" if i % every else "full_attention" for i in range(layers)]
-    check(get(config, "layer_types", list, where, kinds) == kinds, where,
-          "'layer_types' is not full_attention in each layer that %d divides, and sliding_attention in the others" % every)
+    kinds = get(config, "layer_types", list, where)
+    if kinds is not None:
+        every = find_every(kinds, layers, "full_attention", "sliding_attention", every)
+        check(every, where, "'layer_types' is not full_attention in exactly the layers that one number divides, and sliding_attention in the others: other lists are not supported")
     return {"rope_by_layer": {"base": bases["full_attention"], "local_base": bases["sliding_attention"], "every": every},
             "reach": {"causal": False, "distance": window // 2, "every": every}}
 
@@ -76,16 +82,16 @@ def modernbert_terms(config, where, layers):
 def gpt_neo_terms(config, where, layers):
     """Causal, with a window in the layers that attention_types calls local."""
     window, types = whole(config, "window_size", 1, 1 << 20, where, 256), get(config, "attention_types", list, where)
-    turns = [("global", "local")[i % 2] for i in range(layers)]
-    kinds = turns if types is None else []  # one for each layer
+    kinds = [("global", "local")[i % 2] for i in range(layers)] if types is None else []  # one for each layer
     for group in types or ():
         names, count = group if isinstance(group, list) and len(group) == 2 else (None, None)
         if isinstance(names, list) and is_size(count) and len(kinds) <= layers:
             kinds += names[:layers + 1] * min(count, layers + 1)
-    everywhere = kinds == ["global"] * layers
-    check(everywhere or kinds == turns, where, "'attention_types' is %s, expected global and local in turn, or global for all layers" % shown(config.get("attention_types")))
+    every = find_every(kinds, layers, "global", "local", 2)
+    check(every, where, "'attention_types' is %s, expected global in exactly the layers that one number divides, and local in the others" % shown(config.get("attention_types")))
+    everywhere = every == 1 or layers == 1
     check(everywhere or window > 1, where, "'window_size' is 1, which leaves nothing to see")
-    return {"reach": {"causal": True, "distance": 0 if everywhere else window - 1, "every": 2}}
+    return {"reach": {"causal": True, "distance": 0 if everywhere else window - 1, "every": 2 if everywhere else every}}
 
 
 def family_terms(config, where):

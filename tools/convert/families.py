@@ -87,7 +87,8 @@ FAMILIES = (
                    "layers.=encoder.layer. .attn_norm.=.attention.output.LayerNorm. "
                    ".attn.Wqkv.=%.attention.self.query.|.attention.self.key.|.attention.self.value. "
                    ".attn.Wo.=.attention.output.dense. .mlp_norm.=.output.LayerNorm. "
-                   ".mlp.Wi.=.intermediate.dense.|.intermediate.gate. .mlp.Wo.=.output.dense. final_norm.=encoder.LayerNorm.",
+                   ".mlp.Wi.=.intermediate.dense.|.intermediate.gate. .mlp.Wo.=.output.dense. final_norm.=encoder.LayerNorm. "
+                   "decoder.weight=cls.predictions.decoder.weight decoder.bias=cls.predictions.bias",
            heads="head. classifier. decoder. cls. qa_outputs.", token_types=False, terms="modernbert", pre_norm=True, first_norm=False,
            gated=True, bias_keys=True, head_pooling="chosen"),
     Family("gpt2", "GPT2", "transformer.", vocab_size=50257, intermediate_size=0, type_vocab_size=0, max_position_embeddings=1024,

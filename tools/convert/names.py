@@ -93,7 +93,8 @@ def is_known(name, family):
 
 def wrapper_prefix(names, family):
     """What a wrapper put before the names and the prefix of the family, e.g. "module." of DataParallel or "model." of Lightning; "" if nothing or not the same."""
-    word = re.compile(r"(.*?)(%s)?embeddings\.word_embeddings\.weight" % re.escape(family.prefix))
+    word = foreign_tensor(family, family.prefix + "embeddings.word_embeddings.weight")[len(family.prefix):]
+    word = re.compile(r"((?:.*?\.)??)(?:%s)?%s" % (re.escape(family.prefix), re.escape(word)))
     found = {match[1] for match in map(word.fullmatch, names) if match}
     prefix = found.pop() if len(found) == 1 else ""
     known = re.fullmatch(r"((module|model|_orig_mod)\.)*", prefix)

@@ -12,7 +12,7 @@
 //   l, alpha     lea_embedding.hpp; Lea::alpha, a number for each layer, which lea_alpha.hpp measures on the first batch
 //   s_ij         text/lexical.hpp. A batch has a code for each pair of tokens, and a similarity ("level") for each code; code 0: s = 0
 //   Sim, w       text/similarity.hpp: Similarity; text/lexical.hpp: LexicalWords
-//   d_L, layers  LeaOptions::dimension, 128; first_layer, last_layer: the second half of the layers (section 4.4)
+//   d_L, layers  LeaOptions::dimension, 128; first_layer, last_layer: the second half of the layers (section 4.4); every: not in the paper
 //
 // Open points and misprints of the paper:
 //   * Eq. 7 and 8 print d_ij for s_ij, d_h for d_L and p up to d_L - 1. Here p = 0 ... d_L / 2 - 1; all sines come before all cosines.
@@ -120,6 +120,9 @@ class LeaFactory final : public TermFactory<T, Dev> {
     if (options_.levels * options_.dimension > 1u << 24)  // l is not stored, so weights() does not bound it
       fail_file(where, "lea: ", options_.levels, " 'levels' of 'dimension' ", options_.dimension, " are more than ", 1u << 24, " numbers");
     resolve_layers("lea", options_.first_layer, options_.last_layer, sizes.layers / 2, sizes.layers);
+    if ((options_.last_layer - 1) / options_.every * options_.every < options_.first_layer)
+      fail_usage("lea", "`every` ", options_.every, " divides none of the layers ", options_.first_layer, " to ", options_.last_layer - 1,
+                 "; name other layers or a smaller number");
   }
   double weights(const EncoderSizes& sizes) const override {
     const std::size_t rows = sizes.heads * (options_.columns == LeaColumns::both ? 2 : 1) +
@@ -130,6 +133,7 @@ class LeaFactory final : public TermFactory<T, Dev> {
     std::vector<PlacedTerm<T, Dev>> terms;
     std::shared_ptr<Lea<T, Dev>> first;
     for (std::size_t i = options_.first_layer; i < options_.last_layer; ++i) {
+      if (i % options_.every != 0) continue;
       const auto term = std::make_shared<Lea<T, Dev>>(options_, sizes.heads, init, first.get());
       if (!first) first = term;
       terms.push_back({i, term});

@@ -43,6 +43,7 @@ struct LeaOptions {
   double alpha_value = 1.0;     // alpha if it is LeaAlpha::constant
   std::size_t first_layer = 0;  // layers first_layer ... last_layer - 1 have the bias; both 0 = the second half
   std::size_t last_layer = 0;
+  std::size_t every = 1;  // of these, the layers whose number it divides; in ModernBERT those that see whole texts
 
   /// Names of the features of a batch. With LeaColumns::same, all_words compares words of the same column alone.
   static constexpr const char* all_words = "lexical";
@@ -78,6 +79,7 @@ LEXFORMER_INLINE void LeaOptions::visit(OptionVisitor& v) {
   v.number("alpha_value", alpha_value, -1e30, 1e30, "alpha, if it is constant");
   v.size("dimension", dimension, 2, 65536, "of the lexical embedding; even");
   v.layers(first_layer, last_layer, "layers with the bias; the second half by default");
+  v.size("every", every, 1, 256, "of these layers those whose number this divides, as the layers of ModernBERT that see whole texts");
 }
 
 LEXFORMER_INLINE std::vector<FeatureMaker> LeaOptions::features() const {

@@ -63,7 +63,7 @@ struct Architecture {
   bool pre_norm = false, first_norm = true;   // first_norm: of the attention of layer 0
   bool embedding_norm = true, gated = false;  // gated: act(x W_1^T) * (x W_g^T) in place of act(x W_1^T)
   bool qkv_bias = true, scaled = true;        // scaled: q . k is divided by sqrt(d)
-  bool bias_keys = false;  // the keys attention_bias, mlp_bias, norm_bias, classifier_bias (all false) say which biases exist
+  bool bias_keys = false;  // the keys attention_bias, mlp_bias, norm_bias, classifier_bias and decoder_bias say which biases exist
 
   // HuggingFace's classification head:  out(dropout(norm(act(dense(x))))). head_dropout: x is dropout(token vector). Without a dense layer
   // out(x). head_norm: empty, no norm.
@@ -73,6 +73,8 @@ struct Architecture {
 
   bool masked_lm = true;     // whether HuggingFace's masked language model is supported
   bool masked_gelu = false;  // whether its activation is gelu whatever hidden_act is
+  // Its layers before the word embeddings. If they are those of the classification head, they have its biases and activation.
+  std::string_view masked_dense = "cls.predictions.transform.dense", masked_norm = "cls.predictions.transform.LayerNorm";
 };
 
 /// All of them; the first is BERT.
@@ -115,6 +117,9 @@ struct CanonicalTensor {
   std::vector<std::string> names;  // without the prefix; more than one: its rows are divided
   bool transposed = false, rotary = false;
 };
+
+/// The name of the word embeddings in a checkpoint, without the prefix.
+std::string word_tensor(const Architecture& a);
 
 /// What becomes of a tensor, from its name without the prefix.
 CanonicalTensor canonical_tensor(const Architecture& a, const std::string& name);
@@ -257,7 +262,8 @@ inline constexpr std::array architecture_rows{
                             "layers.=encoder.layer. .attn_norm.=.attention.output.LayerNorm. "
                             ".attn.Wqkv.=%.attention.self.query.|.attention.self.key.|.attention.self.value. "
                             ".attn.Wo.=.attention.output.dense. .mlp_norm.=.output.LayerNorm. "
-                            ".mlp.Wi.=.intermediate.dense.|.intermediate.gate. .mlp.Wo.=.output.dense. final_norm.=encoder.LayerNorm.",
+                            ".mlp.Wi.=.intermediate.dense.|.intermediate.gate. .mlp.Wo.=.output.dense. final_norm.=encoder.LayerNorm. "
+                            "decoder.weight=cls.predictions.decoder.weight decoder.bias=cls.predictions.bias",
                  .heads = "head. classifier. decoder. cls. qa_outputs.",
                  .token_types = false,
                  .terms = FamilyTerms::modernbert,
@@ -270,7 +276,8 @@ inline constexpr std::array architecture_rows{
                  .head_norm = "head.norm",
                  .head_out = "classifier",
                  .head_dropout = false,
-                 .masked_lm = false},
+                 .masked_dense = "head.dense",
+                 .masked_norm = "head.norm"},
     Architecture{.model_type = "gpt2",
                  .name = "GPT2",
                  .prefix = "transformer.",
@@ -364,6 +371,14 @@ LEXFORMER_INLINE std::string config_key(const Architecture& a, std::string_view 
 
 LEXFORMER_INLINE bool is_listed(std::string_view list, std::string_view word) {
   return (" " + std::string(list) + " ").find(" " + std::string(word) + " ") != std::string::npos;
+}
+
+LEXFORMER_INLINE std::string word_tensor(const Architecture& a) {
+  std::string_view module = "embeddings.word_embeddings.";
+  detail::each_translation(a.tensors, [&](std::string_view theirs, std::string_view canonical) {
+    if (canonical == "embeddings.word_embeddings.") module = theirs;
+  });
+  return std::string(module) + "weight";
 }
 
 LEXFORMER_INLINE CanonicalTensor canonical_tensor(const Architecture& a, const std::string& name) {

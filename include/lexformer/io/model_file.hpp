@@ -71,9 +71,9 @@ Tokenizer make_tokenizer(const ModelFile& model);
 
 namespace detail {
 
-/// What a wrapper put before the names and the prefix of the family, e.g. "module." of DataParallel or "model." of Lightning; empty if
-/// nothing or not the same.
-std::string wrapper_prefix(const std::vector<std::string>& names, std::string_view prefix);
+/// What a wrapper put before the names and the prefix of the family, e.g. "module." of DataParallel, "_orig_mod." of torch.compile or
+/// "model." of Lightning; empty if nothing or not the same.
+std::string wrapper_prefix(const std::vector<std::string>& names, const Architecture& architecture);
 
 /// Gives HuggingFace checkpoints of any age, origin and family the same names, without what a wrapper put before them: BERT's after
 /// the family's prefix, LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta. Removes buffers and duplicates. heads: of
@@ -106,12 +106,18 @@ LEXFORMER_INLINE std::string ModelFile::model_type() const { return get_string(c
 
 namespace detail {
 
-LEXFORMER_INLINE std::string wrapper_prefix(const std::vector<std::string>& names, std::string_view prefix) {
+LEXFORMER_INLINE std::string wrapper_prefix(const std::vector<std::string>& names, const Architecture& architecture) {
+  const std::string word = word_tensor(architecture);
   std::set<std::string> found;
+  const auto take_off = [](std::string& name, std::string_view end) {  // of whole parts between dots
+    const std::size_t rest = name.size() - std::min(name.size(), end.size());
+    const bool has = name.ends_with(end) && (rest == 0 || name[rest - 1] == '.');
+    if (has) name.resize(rest);
+    return has;
+  };
   for (std::string name : names) {
-    if (!name.ends_with("embeddings.word_embeddings.weight")) continue;
-    name.resize(name.size() - std::string_view("embeddings.word_embeddings.weight").size());
-    if (name.ends_with(prefix)) name.resize(name.size() - prefix.size());
+    if (!take_off(name, word)) continue;
+    take_off(name, architecture.prefix);
     found.insert(std::move(name));
   }
   if (found.size() != 1) return "";
@@ -155,7 +161,7 @@ LEXFORMER_INLINE void rename_tensor(TensorFile& tensors, const std::string& old,
 }
 
 LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const Architecture& architecture, bool tied, std::size_t heads) {
-  const std::string wrapper = wrapper_prefix(tensors.names(), architecture.prefix);
+  const std::string wrapper = wrapper_prefix(tensors.names(), architecture);
   for (const std::string& old : tensors.names()) {
     std::string name = old.starts_with(wrapper) ? old.substr(wrapper.size()) : old;
     if (name.ends_with(".position_ids") || name.ends_with(".token_type_ids")) {

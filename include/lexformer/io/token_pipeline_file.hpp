@@ -173,6 +173,7 @@ LEXFORMER_INLINE PreTokenizer parse_pre_tokenizer(const Json& part, const std::s
 
 /// Puts a token at its id. Tokens of a tokenizer.json may hold a line feed.
 LEXFORMER_INLINE void put_any_token(std::vector<std::string>& tokens, const std::string& token, std::size_t id, const std::string& where) {
+  if (token.empty()) fail_file(where, "the token with the id ", id, " is empty");
   if (id >= tokens.size()) tokens.resize(id + 1);
   if (!tokens[id].empty() && tokens[id] != token)
     fail_file(where, "two tokens have the id ", id, ": ", in_quotes(tokens[id]), " and ", in_quotes(token));

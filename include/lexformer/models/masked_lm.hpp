@@ -17,25 +17,37 @@
 namespace lexformer {
 
 /// The head of HuggingFace's BertForMaskedLM:  t = LayerNorm(act(h W^T + b)),  logits = t E^T + bias,
-/// where E (V, D) are the encoder's word embeddings. h, t (M, D) -> logits (M, V)
+/// where E (V, D) are the encoder's word embeddings. h, t (M, D) -> logits (M, V). The config says which biases ModernBERT's has.
 template <class T = float, class Dev = Cpu>
 struct MaskedLmHead {
+  const Architecture& architecture;
   Linear<T, Dev> dense;
   LayerNorm<T, Dev> norm;
   Var<T, Dev> bias;  // (V)
+  bool has_bias;     // else it is zero and not a parameter
   Activation activation;
 
   MaskedLmHead(const TransformerConfig& c, Init& init)
-      : dense(c.hidden_size, c.hidden_size, init),
-        norm(c.hidden_size, c.layer_norm_eps, init),
+      : architecture(c.architecture()),
+        dense(c.hidden_size, c.hidden_size, init, !shared() || c.head_bias),
+        norm(c.hidden_size, c.layer_norm_eps, init, c.norm_bias),
         bias(init.constant<T, Dev>({c.vocab_size}, T{0})),
-        activation(c.architecture().masked_gelu ? Activation::gelu : c.hidden_act) {}
+        has_bias(c.decoder_bias),
+        activation(shared()                   ? c.head_act
+                   : architecture.masked_gelu ? Activation::gelu
+                                              : c.hidden_act) {
+    if (!has_bias) bias.set_requires_grad(false);
+  }
   Var<T, Dev> transform(const Var<T, Dev>& x) const { return norm(activate(activation, dense(x))); }
   void visit(ParameterVisitor<T, Dev>& v) {
-    v("bias", bias);
-    v("transform.dense", dense);
-    v("transform.LayerNorm", norm);
+    if (has_bias) v("cls.predictions.bias", bias);
+    v(std::string(architecture.masked_dense), dense);
+    v(std::string(architecture.masked_norm), norm);
   }
+
+ private:
+  /// Whether dense and norm are those of the classification head.
+  bool shared() const { return architecture.masked_dense == architecture.head_dense; }
 };
 
 template <class T = float, class Dev = Cpu>
@@ -73,7 +85,7 @@ class MaskedLm : public Pretrained<T, Dev> {
 
  private:
   void make(const std::string& where);
-  void visit_head(ParameterVisitor<T, Dev>& v) override { v("cls.predictions", *head_); }
+  void visit_head(ParameterVisitor<T, Dev>& v) override { v("", *head_); }
   void write(ModelFile& file) const override { write_class_name(cat(this->config().architecture().name, "ForMaskedLM"), file.config); }
   Var<T, Dev> transformed(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) const;
 

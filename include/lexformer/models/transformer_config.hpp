@@ -32,6 +32,7 @@ struct TransformerConfig {
   double classifier_dropout = 0.1;  // of HuggingFace's head; default hidden_dropout_prob
   double tagger_dropout = 0.1;      // of HuggingFace's head for tokens
   bool qkv_bias = true, attention_bias = true, mlp_bias = true, norm_bias = true, head_bias = true;  // head_bias: of the head's dense layer
+  bool decoder_bias = true;                   // of the output of a masked language model
   bool scale_by_layer = false;                // q . k of layer i, from 0, is also divided by i + 1
   Activation head_act = Activation::gelu;     // of HuggingFace's classification head
   Pooling head_pooling = Pooling::cls;        // of it; none: the last token that is not padding
@@ -127,6 +128,7 @@ LEXFORMER_INLINE void parse_structure(const Json& json, const std::string& where
     config.mlp_bias = get_bool(json, "mlp_bias", where, false);
     config.norm_bias = get_bool(json, "norm_bias", where, false);
     config.head_bias = get_bool(json, "classifier_bias", where, false);
+    config.decoder_bias = get_bool(json, "decoder_bias", where, true);
   }
   config.head_act = parse_name<Activation>(a.head_act, where);
   if (a.head_pooling == HeadPooling::last) {
@@ -149,9 +151,23 @@ LEXFORMER_INLINE void parse_structure(const Json& json, const std::string& where
   }
 }
 
+/// The number `every` so that exactly the layers that it divides are of the kind `whole`, the others of the kind `part`: `usual`, if it is
+/// one; 0, if there is none.
+LEXFORMER_INLINE std::size_t find_every(const Json& kinds, std::size_t layers, const char* whole, const char* part, std::size_t usual) {
+  const auto fits = [&](std::size_t every) {
+    for (std::size_t i = 0; i < layers; ++i)
+      if (kinds[i] != (i % every == 0 ? whole : part)) return false;
+    return true;
+  };
+  if (!kinds.is_array() || kinds.size() != layers) return 0;
+  for (std::size_t every = 0; every <= layers; ++every)
+    if (fits(every == 0 ? usual : every)) return every == 0 ? usual : every;
+  return 0;
+}
+
 /// ModernBERT: rotary positions with two bases, and a window in all layers but each third.
 LEXFORMER_INLINE std::vector<TermConfig> modernbert_terms(const Json& json, const std::string& where, std::size_t layers) {
-  const std::size_t every = get_size(json, "global_attn_every_n_layers", 1, 256, where, 3);
+  std::size_t every = get_size(json, "global_attn_every_n_layers", 1, 256, where, 3);
   double global = get_number(json, "global_rope_theta", 1, 1e12, where, 160000);
   double local = get_number(json, "local_rope_theta", 1, 1e12, where, 10000);
   if (const Json* rope = find_value(json, "rope_parameters", false, where)) {  // of transformers 5
@@ -172,10 +188,10 @@ LEXFORMER_INLINE std::vector<TermConfig> modernbert_terms(const Json& json, cons
     local = theta("sliding_attention", local);
   }
   if (const Json* kinds = find_value(json, "layer_types", false, where)) {
-    Json expected = Json::array();
-    for (std::size_t i = 0; i < layers; ++i) expected.push_back(i % every == 0 ? "full_attention" : "sliding_attention");
-    if (*kinds != expected)
-      fail_file(where, "'layer_types' is not full_attention in each layer that ", every, " divides, and sliding_attention in the others");
+    every = find_every(*kinds, layers, "full_attention", "sliding_attention", every);
+    if (every == 0)
+      fail_file(where, "'layer_types' is not full_attention in exactly the layers that one number divides, and sliding_attention in the ",
+                "others: other lists are not supported");
   }
   const std::size_t window = get_size(json, "local_attention", 2, 1u << 20, where, 128);
   return {TermConfig("rope_by_layer", JsonValue(Json{{"base", global}, {"local_base", local}, {"every", every}})),
@@ -196,16 +212,13 @@ LEXFORMER_INLINE std::vector<TermConfig> gpt_neo_terms(const Json& json, const s
   } else {
     for (std::size_t i = 0; i < layers; ++i) kinds.push_back(i % 2 == 0 ? "global" : "local");
   }
-  Json all = Json::array(), turns = Json::array();
-  for (std::size_t i = 0; i < layers; ++i) {
-    all.push_back("global");
-    turns.push_back(i % 2 == 0 ? "global" : "local");
-  }
-  if (kinds != all && kinds != turns)
+  const std::size_t found = find_every(kinds, layers, "global", "local", 2);
+  if (found == 0)
     fail_file(where, "'attention_types' is ", shown(json.value("attention_types", Json())),
-              ", expected global and local in turn, or global for all layers");
-  const std::size_t distance = kinds == all ? 0 : window - 1, every = 2;
-  if (distance == 0 && kinds != all) fail_file(where, "'window_size' is 1, so that tokens see only themselves, which is not supported");
+              ", expected global in exactly the layers that one number divides, and local in the others");
+  const bool everywhere = found == 1 || layers == 1;
+  const std::size_t distance = everywhere ? 0 : window - 1, every = everywhere ? 2 : found;
+  if (distance == 0 && !everywhere) fail_file(where, "'window_size' is 1, so that tokens see only themselves, which is not supported");
   return {TermConfig("reach", JsonValue(Json{{"causal", true}, {"distance", distance}, {"every", every}}))};
 }
 
@@ -314,7 +327,8 @@ LEXFORMER_INLINE void write_config(const TransformerConfig& config, Json& json) 
   if (ours.contains("dense"))
     for (const char* key : {"pooling", "normalize"}) ours.erase(key);
   if (!ours.contains("pooling") || ours.contains("head") || ours.contains("tagger")) ours.erase("max_length");
-  for (const char* key : {"task", "head", "modules", "labels", "label_names", "activation", "texts", "tagger", "dense", "similarity"}) ours.erase(key);
+  for (const char* key : {"task", "head", "modules", "labels", "label_names", "activation", "texts", "tagger", "dense", "similarity"})
+    ours.erase(key);
   std::string scheme = "absolute";
   Json list = Json::array();
   for (const auto& term : config.attention) {
