@@ -173,6 +173,10 @@ TEST_CASE("what a tokenizer.json asks for and lexformer does not do is refused b
   refused(bpe, "/model/unk_token", "nothing", "needs the token 'nothing'");
   refused(bpe, "/model/vocab/a", -1, "vocab: 'a' is -1");
   refused(bpe, "/model/vocab/a", 5, "two tokens have the id 5");
+  refused(bpe, "/model/vocab/", 5, "model: the token with the id 5 is empty");
+  Json twice = bpe["added_tokens"][4];
+  twice["id"] = 275u;
+  refused(bpe, "/added_tokens/-", twice, "added_tokens: two tokens are '<mask>'");
   refused(bpe, "/pre_tokenizer/type", "Split", "pre_tokenizer: 'type' is 'Split', which is not supported");
   refused(bpe, "/pre_tokenizer/type", "NFC", "pre_tokenizer: NFC: ");
   refused(bpe, "/pre_tokenizer/new", 1, "pre_tokenizer: ByteLevel: the key 'new' is not known");

@@ -156,6 +156,42 @@ TEST_CASE("a HuggingFace classifier has the class names of id2label, unless they
   CHECK(error_message([&] { names({{"0", "a"}, {"1", "b"}}); }).find("id2label: the key '2' is missing") != std::string::npos);
 }
 
+TEST_CASE("a head of modules computes what its modules say, and a training keeps it") {
+  const test::Threads one(1);
+  for (const HeadModules& modules :
+       {HeadModules{}, HeadModules{Pooling::mean, Activation::tanh, false}, HeadModules{Pooling::max, std::nullopt, false}}) {
+    auto model = test::tiny_model({.head = Head::modules, .modules = modules, .task = {.labels = 3}});
+    const auto file = model.file();
+    const CrossEncoder<double> again(ModelFile::parse(file.bytes(), "again.lxf"));
+    CHECK(again.options().modules.pooling == modules.pooling);
+    CHECK(again.options().modules.dense == modules.dense);
+    CHECK(again.options().modules.norm == modules.norm);
+    const auto batch = test::tiny_batch(model);
+    const auto y = again(batch);
+    CHECK(y.logits.value().to_vector() == model(batch).logits.value().to_vector());
+    const auto of = [&](const char* name) { return Var<double>(file.tensors.get<double>(cat("lexformer.head.", name))); };
+    auto x = pool(y.encoder.last, batch.offsets, modules.pooling);
+    if (modules.dense) x = activate(*modules.dense, linear(x, of("dense.weight"), of("dense.bias")));
+    if (modules.norm) x = layer_norm(x, of("norm.weight"), of("norm.bias"), 1e-5);
+    CHECK(test::max_error(linear(x, of("out.weight"), of("out.bias")).value(), y.logits.value()) < 1e-12);
+    CHECK(file.tensors.contains("lexformer.head.dense.weight") == modules.dense.has_value());
+    CHECK(file.tensors.contains("lexformer.head.norm.weight") == modules.norm);
+    CHECK(CrossEncoder<double>(file, again.options()).new_tensors().empty());
+    auto two = again.options();
+    two.task.labels = 2;
+    CHECK(CrossEncoder<double>(file, two).new_tensors() ==
+          std::vector<std::string>{"lexformer.head.out.bias", "lexformer.head.out.weight"});
+  }
+  auto file = test::tiny_model({.head = Head::modules}).file();
+  const auto refused = [&](const Json& value, const std::string& message) {
+    file.config["lexformer"]["modules"] = value;
+    CHECK(error_message([&] { stored_options(file); }).find(message) != std::string::npos);
+  };
+  refused({{"pooling", "none"}}, "modules: 'pooling' is 'none', expected mean, cls or max");
+  refused({{"pooling", "cls"}, {"norm", true}}, "modules: 'norm' is true, but there is no 'dense' before it");
+  refused(nullptr, "modules: expected a JSON object, found null");
+}
+
 TEST_CASE("a model with one token type reads single texts, not pairs") {
   auto file = test::tiny_file();
   file.config["type_vocab_size"] = 1u;

@@ -125,7 +125,9 @@ class Tokenizers(unittest.TestCase):
         os.remove(os.path.join(self.source, "tokenizer_config.json"))
         for change, part in (({"added_tokens": BPE["added_tokens"] + [{"id": 12, "content": "x", **PLAIN}]}, "the vocabulary has 13 tokens, the config allows 12"),
                              ({"model": {"type": "Unigram", "vocab": []}}, "'vocab' does not give each token an id"), ({"model": {"type": "WordLevel"}}, "'WordLevel'"),
-                             ({"model": {"type": "BPE", "vocab": {"a": -1}}}, "'vocab' does not give each token an id"), ({"new": 1}, "the key 'new' is not known")):
+                             ({"model": {"type": "BPE", "vocab": {"a": -1}}}, "'vocab' does not give each token an id"),
+                             ({"model": {**BPE["model"], "vocab": {**BPE["model"]["vocab"], "": 5}}}, "the token with the id 5 is empty"),
+                             ({"added_tokens": BPE["added_tokens"] + [{"id": i, "content": "x", **PLAIN} for i in (7, 8)]}, "two added tokens are 'x'"), ({"new": 1}, "the key 'new' is not known")):
             self.put("tokenizer.json", {**BPE, **change})
             self.refused(part)
         self.put("tokenizer.json", BPE)

@@ -78,7 +78,12 @@ def token_ids(root, path):
         check(all(isinstance(piece, list) and piece and isinstance(piece[0], str) for piece in ids), path, "'vocab' is no list of pieces with scores")
         ids = {piece[0]: i for i, piece in enumerate(ids)}
     check(isinstance(ids, dict) and ids and all(is_size(i, 0, 4 << 20) for i in ids.values()), path, "'vocab' does not give each token an id")
-    return {**ids, **{token["content"]: i for i, token in json_added_tokens(root, os.path.dirname(path)).items()}}
+    check("" not in ids or isinstance(root["model"]["vocab"], list), path, "the token with the id %s is empty" % ids.get(""))
+    added = {}
+    for i, token in json_added_tokens(root, os.path.dirname(path)).items():
+        check(token["content"] not in added, path, "two added tokens are %s" % shown(token["content"]))
+        added[token["content"]] = i
+    return {**ids, **added}
 
 
 def own_names(root):

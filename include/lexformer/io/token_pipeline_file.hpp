@@ -31,6 +31,7 @@ TokenPipelineFile parse_token_pipeline(const Json& root, std::string text, const
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -349,7 +350,9 @@ LEXFORMER_INLINE TokenPipelineFile parse_token_pipeline(const Json& root, std::s
       [&](const Json& part, const std::string& type, const std::string& at) { detail::parse_processor(part, type, parts, at); });
   const Vocabulary plain(tokens);
   std::size_t next = model.at("vocab").size();  // the library gives this id to a new token, whatever the file says
+  std::set<std::string> contents;
   for (auto& [id, token] : detail::added_tokens_of(root, where)) {
+    if (!contents.insert(token.content).second) fail_file(where + ": added_tokens", "two tokens are ", in_quotes(token.content));
     const auto known = plain.id(token.content);
     const std::size_t place = known ? static_cast<std::size_t>(*known) : next++;
     if (id != place)
