@@ -69,8 +69,8 @@ class AttentionOptions {
     const auto reach = std::find_if(config.attention.begin(), config.attention.end(), [](const auto& t) { return t.name == "reach"; });
     const bool stored = std::any_of(config.attention.begin(), config.attention.end(), [](const auto& t) { return t.name == "lea"; });
     if (!has("lea") || stored || has("reach") || reach == config.attention.end() || parsed.given("lea_every")) return "";
-    const auto limit = reach->json();
-    const std::size_t distance = limit->value("distance", std::size_t{0}), every = limit->value("every", std::size_t{0});
+    const lx::Json limit = reach->json();
+    const std::size_t distance = limit.value("distance", std::size_t{0}), every = limit.value("every", std::size_t{0});
     if (distance == 0 || every < 2 || distance + 1 >= longest) return "";
     const auto visit = [&](OptionVisitor& v) { terms_.at("lea")->visit(v); };
     const lx::Json lea = lx::options_json(visit);

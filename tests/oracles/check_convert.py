@@ -177,17 +177,21 @@ def main():
     parser.add_argument("--bin", metavar="FOLDER", help="folder of the programs train_matcher and score_pairs, e.g. build/release/bin")
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    results = [check_random_model(kind, config, form) for kind, config in MODELS for form in ("safetensors", "shards", "bin")]
-    results += [check_checkpoint(source) for source in arguments.checkpoints]
-    for name, sizes, _ in OTHERS if arguments.bin else ():
-        results.append(check_scores(arguments.bin, getattr(transformers, name + "ForSequenceClassification"), getattr(transformers, name + "Config")(**sizes, **CLASSES)))
+    say = lambda line: print(line, flush=True)
+    for kind, config in MODELS:
+        for form in ("safetensors", "shards", "bin"):
+            say(check_random_model(kind, config, form))
+    for source in arguments.checkpoints:
+        say(check_checkpoint(source))
+    if not arguments.bin:
+        return
+    for name, sizes, _ in OTHERS:
+        say(check_scores(arguments.bin, getattr(transformers, name + "ForSequenceClassification"), getattr(transformers, name + "Config")(**sizes, **CLASSES)))
     for kind, config in ((transformers.BertForSequenceClassification, BERT), (transformers.ElectraForSequenceClassification, ELECTRA)):
         for options, names, problem in ((["--labels", "no,perhaps,yes"], ["no", "perhaps", "yes"], "single_label_classification"),
                                         (["--labels", "0,1"], ["0", "1"], "single_label_classification"),
                                         (["--task", "regression"], ["LABEL_0"], "regression")):
-            if arguments.bin:
-                results.append(check_trained_model(arguments.bin, kind, config, options, names, problem))
-    print("\n".join(results))
+            say(check_trained_model(arguments.bin, kind, config, options, names, problem))
 
 
 if __name__ == "__main__":

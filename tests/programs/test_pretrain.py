@@ -55,7 +55,8 @@ class Pretrain(Refusals, unittest.TestCase):
         return program("pretrain", *cls.command(out, *more, **options))
 
     def test_families_besides_bert(self):
-        sizes = {"distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}, "mpnet": CONFIG, "roberta": CONFIG, "xlm-roberta": CONFIG}
+        sizes = {"distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}, "mpnet": CONFIG, "roberta": CONFIG, "xlm-roberta": CONFIG,
+                 "modernbert": {**CONFIG, "local_attention": 8, "layer_types": ["full_attention", "sliding_attention"]}}
         for family, keys in sizes.items():
             with self.subTest(family):
                 config = self.folder / f"{family}.json"

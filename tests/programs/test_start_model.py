@@ -128,6 +128,25 @@ class StartModel(Refusals, unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.refused(3, self.train(model, "x", "--id", "name", data=data), "a.csv", "'name'")
 
+    def test_lea_where_layers_see_whole_texts(self):
+        """New LEA is in the layers of ModernBERT that have no window, unless the option says otherwise."""
+        config, model = self.folder / "modern.json", self.folder / "modern.lxf"
+        config.write_text(json.dumps({"model_type": "modernbert", "hidden_size": 16, "num_hidden_layers": 6, "num_attention_heads": 2, "intermediate_size": 32,
+                                      "local_attention": 8, "max_position_embeddings": 60}))
+        done = program("make_model", "--text", self.table, "--vocab-size", 200, "--model-config", config, "--out", model)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lea = lambda out: next(term["options"] for term in settings(self.folder / out / "model.lxf")["attention"] if term["name"] == "lea")
+        for out, every, options in (("modern_lea", 3, ()), ("modern_all", 1, ("--lea-every", 1)), ("modern_short", 1, ("--max-length", 5)), ("modern_last", 1, ("--lea-layers", "4,6"))):
+            done = self.train(model, out, "--attention", "lea", "--labels", "0,1", *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(lea(out)["every"], every)
+            note = "note: LEA is in the layers of 3 to 5 that 3 divides, since the others see no further than 4 tokens; --lea-every 1 puts it into all\n"
+            self.assertEqual(note in done.stderr, every == 3, done.stderr)
+        done = self.train(self.folder / "modern_all/model.lxf", "modern_kept")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(lea("modern_kept")["every"], 1)  # the model's own LEA stays
+        self.refused(2, self.train(model, "modern_none", "--attention", "lea", "--lea-layers", "4,6", "--lea-every", 3), "divides none of the layers 4 to 5")
+
     def test_encoder(self):
         data = ("--train", self.table, "--valid", self.table, "--columns", "1,2,3", "--loss", "contrastive")
         for start, out, length in ((self.folder / "start.lxf", "vectors", 256), (self.folder / "vectors30/model.lxf", "vectors2", 30)):
