@@ -84,6 +84,7 @@ __global__ void __launch_bounds__(attention_threads, sizeof(accumulate_t<T>) == 
   A *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::sums(tile.d), *const gated = raw + Tile::square;
   A* const code_sums = gated + Tile::square;  // for each warp, the sums for the codes of each lookup
 
+  const AttentionRange keys = tile.keys_of(i0, size, size);
   tile.load_queries(i0, grads.dcontext);
   tile.load_tables(tile.tables);
   tile.zero_sums(dq);
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(attention_threads, sizeof(accumulate_t<T>) == 
     AttentionGradView<T> without_delta = grads;
     without_delta.delta = nullptr;
     for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) raw[e] = A{0};
-    for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
+    for (std::size_t j0 = keys.begin; j0 < keys.end; j0 += size) {
       __syncthreads();
       tile.load_keys(j0);
       __syncthreads();
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(attention_threads, sizeof(accumulate_t<T>) == 
     }
   }
 
-  for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
+  for (std::size_t j0 = keys.begin; j0 < keys.end; j0 += size) {
     __syncthreads();  // in the first iteration: delta is complete
     tile.load_keys(j0);
     for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) gated[e] = A{0};
@@ -157,11 +158,12 @@ __global__ void __launch_bounds__(attention_threads, sizeof(accumulate_t<T>) == 
   A *const dk = tile.tables + a.table_size(), *const dv = dk + Tile::sums(tile.d), *const gated = dv + Tile::sums(tile.d);
   A* const kept = gated + Tile::square;  // P times the factor of dropout
 
+  const AttentionRange queries = tile.queries_of(j0, size, size);
   tile.load_keys(j0);
   tile.load_tables(tile.tables);
   tile.zero_sums(dk);
   tile.zero_sums(dv);
-  for (std::size_t i0 = 0; i0 < tile.n; i0 += size) {
+  for (std::size_t i0 = queries.begin; i0 < queries.end; i0 += size) {
     __syncthreads();
     tile.load_queries(i0, grads.dcontext);
     for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) gated[e] = kept[e] = A{0};

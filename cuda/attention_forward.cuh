@@ -30,7 +30,8 @@ __global__ void __launch_bounds__(attention_threads, sizeof(accumulate_t<T>) == 
     top[row] = -std::numeric_limits<A>::infinity();
     total[row] = A{0};
   }
-  for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
+  const AttentionRange keys = tile.keys_of(i0, size, size);
+  for (std::size_t j0 = keys.begin; j0 < keys.end; j0 += size) {
     __syncthreads();  // all threads are done with the previous keys
     tile.load_part(1, j0, k);
     tile.load_part(2, j0, v);
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(attention_threads, sizeof(accumulate_t<T>) == 
       if (column < size) p[row * Tile::row_stride + column] = used ? power * tile.dropout(i0 + row, j0 + column) : A{0};
       __syncwarp();  // all lanes have read top[row]
       if (column == 0) {
-        shrink[row] = j0 == 0 ? A{0} : scalar::exp(before - base);
+        shrink[row] = j0 == keys.begin ? A{0} : scalar::exp(before - base);
         total[row] = total[row] * shrink[row] + sum;
         top[row] = now;
       }
@@ -92,7 +93,8 @@ __global__ void attention_map_kernel(AttentionView<T> a, const accumulate_t<T>* 
   tile.each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
     A ungated;
     const A value = tile.score(i, j, products[u][w], tables, ungated);
-    map[i * tile.n + j] = static_cast<T>(a.maps_are_scores ? value : scalar::exp(value - logsumexp[(tile.first + i) * a.heads + tile.h]));
+    map[i * tile.n + j] =
+        static_cast<T>(a.maps_are_scores ? value : tile.probability(i, j, value, logsumexp[(tile.first + i) * a.heads + tile.h]));
   });
 }
 

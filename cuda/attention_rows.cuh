@@ -62,7 +62,7 @@ __global__ void attention_score_kernel(AttentionView<T> a, AttentionChunk chunk,
   if (threadIdx.x == 0) logsumexp[(row.first + row.i) * a.heads + row.h] = log_total;
   T *const probability = probabilities + row.at, *const map = row.map(attentions);
   for (std::size_t j = threadIdx.x; j < n; j += Warp::threads) {
-    const A value = score[j], p = scalar::exp(value - log_total);
+    const A value = score[j], p = row.probability(row.i, j, value, log_total);
     if (map != nullptr) map[row.i * n + j] = static_cast<T>(a.maps_are_scores ? value : p);
     probability[j] = static_cast<T>(p * row.dropout(row.i, j));
   }

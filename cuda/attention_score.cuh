@@ -34,6 +34,7 @@ struct AttentionView {
   Relative relative[most];
   const T *position_bias, *pair_bias, *gate;
   Dropout<A> dropout;
+  AttentionReach reach;
   const std::int32_t* map_row;
   bool maps_are_scores;
 
@@ -57,6 +58,7 @@ struct AttentionView {
         pair_bias(args.pair_bias),
         gate(args.gate),
         dropout(args.dropout),
+        reach(args.reach),
         map_row(args.map_row),
         maps_are_scores(args.maps_are_scores) {
     if (lookups > most || relatives > most)
@@ -90,6 +92,11 @@ struct AttentionTableSums {
   accumulate_t<T>*lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};
 };
 
+/// Queries or keys begin ... end - 1 of a sequence.
+struct AttentionRange {
+  std::size_t begin, end;
+};
+
 /// One (sequence, head).
 template <class T>
 struct AttentionHead {
@@ -105,6 +112,20 @@ struct AttentionHead {
                              std::size_t end_token, std::size_t first_pair)
       : a(view), s(sequence), h(head), n(end_token - first_token), first(first_token), pair(first_pair), d(view.head_size) {}
 
+  /// The keys that the `count` queries from i0 on see together, and the queries that see the `count` keys from j0 on. They begin at a
+  /// multiple of `step`. All kernels take their loops from these.
+  __device__ AttentionRange keys_of(std::size_t i0, std::size_t count, std::size_t step) const {
+    return {a.reach.begin(i0) / step * step, a.reach.end((i0 + count < n ? i0 + count : n) - 1, n)};
+  }
+  __device__ AttentionRange queries_of(std::size_t j0, std::size_t count, std::size_t step) const {
+    return {a.reach.query_begin(j0) / step * step, a.reach.query_end((j0 + count < n ? j0 + count : n) - 1, n)};
+  }
+  __device__ bool sees(std::size_t i, std::size_t j) const { return !(a.reach.causal || a.reach.distance != 0) || a.reach.sees(i, j, n); }
+  /// P_ij, exactly 0 for a key that is not seen.
+  __device__ A probability(std::size_t i, std::size_t j, A score, A log_sum) const {
+    return sees(i, j) ? scalar::exp(score - log_sum) : A{0};
+  }
+
   /// Loads the lookup tables of this head times `factor`. Unless maps are scores, subtracts lookup_base() from all entries.
   __device__ void load_tables(A* to, A factor = A{1}) const {
     for (unsigned t = 0; t < a.lookups; ++t) {
@@ -116,7 +137,7 @@ struct AttentionHead {
     }
   }
 
-  /// The score of (i, j) from <q_i, k_j>; `ungated` = the score before the gate.
+  /// The score of (i, j) from <q_i, k_j>, -inf if i does not see j; `ungated` = the score before the gate.
   __device__ A score(std::size_t i, std::size_t j, A product, const A* tables, A& ungated) const {
     A value = a.scale * product;
     const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
@@ -132,7 +153,7 @@ struct AttentionHead {
     }
     if (a.position_bias != nullptr) value += a.position_bias[(h * a.bias_length + i) * a.bias_length + j];
     if (a.pair_bias != nullptr) value += a.pair_bias[h * a.pair_bias_stride + pair + i * n + j];
-    return value;
+    return sees(i, j) ? value : -std::numeric_limits<A>::infinity();
   }
 
   __device__ A dropout(std::size_t i, std::size_t j) const { return a.dropout.active ? a.dropout(h * a.pairs + pair + i * n + j) : A{1}; }
@@ -152,10 +173,10 @@ struct AttentionHead {
     Cell out;
     const A value = score(i, j, product, tables, out.ungated);
     const std::size_t row = (first + i) * a.heads + h;
-    out.probability = scalar::exp(value - g.logsumexp[row]);
+    out.probability = probability(i, j, value, g.logsumexp[row]);
     out.kept = dropout(i, j);
     const T* const dmap = map(g.dmaps);
-    const A from_map = dmap != nullptr ? static_cast<A>(dmap[i * n + j]) : A{0};
+    const A from_map = dmap != nullptr && sees(i, j) ? static_cast<A>(dmap[i * n + j]) : A{0};
     const A dprobability = out.kept * dproduct + (a.maps_are_scores ? A{0} : from_map);
     if (g.delta == nullptr)
       out.dscore = dprobability;

@@ -101,17 +101,33 @@ struct AttentionStrip : AttentionHead<bfloat16> {
     const unsigned rest = (length - begin + size - 1) / size * size;
     return rest < panel ? rest : panel;
   }
-  /// Calls use(begin) for each panel of the sequence. stage(begin) begins to copy it; the first one's copies have begun.
+  /// Queries or keys begin ... end - 1; begin is a multiple of 16.
+  struct Range {
+    unsigned begin, end;
+
+    /// The part in the panel that begins at `panel_begin`.
+    __device__ Range within(unsigned panel_begin, unsigned panel) const {
+      const unsigned panel_end = panel_begin + panel;
+      return {begin > panel_begin ? begin : panel_begin, end < panel_end ? end : panel_end};
+    }
+  };
+  /// AttentionHead::keys_of() and queries_of() of a strip or block; none after the end of the sequence.
+  __device__ Range keys_of(unsigned i0, unsigned count) const { return i0 < length ? range(Base::keys_of(i0, count, size)) : Range{0, 0}; }
+  __device__ Range queries_of(unsigned j0, unsigned count) const {
+    return j0 < length ? range(Base::queries_of(j0, count, size)) : Range{0, 0};
+  }
+  static __device__ Range range(const AttentionRange& r) { return {static_cast<unsigned>(r.begin), static_cast<unsigned>(r.end)}; }
+  /// Calls use(begin) for each panel of the range. stage(begin) begins to copy it; the first one's copies have begun.
   template <class Stage, class Use>
-  __device__ void each_panel(unsigned panel, const Stage& stage, const Use& use) const {
-    unsigned begin = 0;
+  __device__ void each_panel(const Range& all, unsigned panel, const Stage& stage, const Use& use) const {
+    unsigned begin = all.begin;
     LEXFORMER_NO_UNROLL
     while (true) {
       wait_for_copies();
       __syncthreads();
       use(begin);
       begin += panel;
-      if (begin >= length) return;
+      if (begin >= all.end) return;
       __syncthreads();  // all warps have read the panel
       stage(begin);
     }
@@ -236,7 +252,13 @@ struct AttentionStrip : AttentionHead<bfloat16> {
     }
     return codes;
   }
-  /// Replaces products by scores in base 2; -inf for keys after the end of the sequence.
+  /// Whether all queries from i0 on see all keys from j0 on, 16 of each.
+  __device__ bool all_seen(unsigned i0, unsigned j0) const {
+    const AttentionReach& r = a.reach;
+    return (!r.causal || j0 + size <= i0 + 1) &&
+           (r.distance == 0 || (i0 + size <= j0 + r.distance + 1 && j0 + size <= i0 + r.distance + 1));
+  }
+  /// Replaces products by scores in base 2; -inf for keys that are not seen or after the end of the sequence.
   template <bool transposed = false>
   __device__ void score(unsigned i0, unsigned j0, const Codes& codes, const float* tables, Cells& cells) const {
     LEXFORMER_UNROLL
@@ -254,12 +276,14 @@ struct AttentionStrip : AttentionHead<bfloat16> {
         }
       }
     }
-    if (j0 + size <= length) return;
+    if (j0 + size <= length && all_seen(i0, j0)) return;
     LEXFORMER_UNROLL
     for (unsigned c = 0; c < 2; ++c) {
       LEXFORMER_UNROLL
-      for (unsigned e = 0; e < 4; ++e)
-        if (place<transposed>(i0, j0, c, e).j >= length) cells[c][e] = -std::numeric_limits<float>::infinity();
+      for (unsigned e = 0; e < 4; ++e) {
+        const auto [i, j] = place<transposed>(i0, j0, c, e);
+        if (j >= length || !this->sees(i, j)) cells[c][e] = -std::numeric_limits<float>::infinity();
+      }
     }
   }
 

@@ -205,13 +205,14 @@ __global__ void __launch_bounds__(attention_threads, 2)
     strip.begin(i0, logsumexp, dcontext);
     strip.codes = p + i0 * square_row;
     typename Strip::Delta deltas;
-    strip.add_delta(0, n, deltas);
+    const auto keys = strip.keys_of(i0, size);
+    strip.add_delta(keys.begin, keys.end, deltas);
     deltas.finish();
     of_codes.begin(std::bit_cast<float>(deltas.largest));
     strip.write_delta(deltas, delta);
     float dq[Strip::tiles][4] = {};
     LEXFORMER_NO_UNROLL
-    for (unsigned j0 = 0; j0 < n; j0 += size) {
+    for (unsigned j0 = keys.begin; j0 < keys.end; j0 += size) {
       unsigned left[4];
       typename Strip::Cells cells, gradients;
       strip.gradients(j0, deltas, sums, of_codes, cells, gradients);
@@ -239,9 +240,10 @@ __global__ void __launch_bounds__(attention_threads, 2)
   __syncthreads();
   LEXFORMER_NO_UNROLL
   for (unsigned j0 = strip.warp * size; j0 < n; j0 += strip.warps * size) {
+    const auto queries = strip.queries_of(j0, size);  // the squares above whose keys are these
     float dk[Strip::tiles][4] = {}, dv[Strip::tiles][4] = {};
     LEXFORMER_NO_UNROLL
-    for (unsigned i0 = 0; i0 < rows; i0 += size) {
+    for (unsigned i0 = queries.begin; i0 < queries.end; i0 += size) {
       unsigned left[4];
       load_matrices<true>(Strip::square(ds + i0 * square_row + j0, square_row, false), left);
       Strip::add_product(left, q + i0 * Strip::stride, dk);

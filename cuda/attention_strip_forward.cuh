@@ -27,17 +27,18 @@ __global__ void __launch_bounds__(attention_threads, d == 32 ? 3 : 2)
     strip.stage(a.qkv + 2 * a.width, 3 * a.width, begin, rows, v);
     strip.stage_codes(block, strip.panel_rows(block, panel), begin, rows, codes_stride, codes);
   };
-  stage(0);
+  const auto keys = strip.keys_of(block, panel), own = strip.keys_of(i0, Strip::size);
+  stage(keys.begin);
   strip.load_score_tables(tables);
   unsigned q[Strip::steps][4];
   strip.load_left(a.qkv, 3 * a.width, i0, q);
   if (a.dropout.active && i0 < n) strip.draw(i0, bits);
   float sums[Strip::tiles][4] = {}, top[2] = {-infinity, -infinity}, total[2] = {};
-  strip.each_panel(panel, stage, [&](unsigned begin) {
-    const unsigned rest = i0 < n ? n - begin : 0, keys = rest < panel ? rest : panel;
+  strip.each_panel(keys, panel, stage, [&](unsigned begin) {
+    const auto [first, end] = own.within(begin, panel);
     LEXFORMER_NO_UNROLL
-    for (unsigned row = 0; row < keys; row += Strip::size) {
-      const unsigned j0 = begin + row;
+    for (unsigned j0 = first; j0 < end; j0 += Strip::size) {
+      const unsigned row = j0 - begin;
       typename Strip::Cells p;
       Strip::multiply(q, k + row * Strip::stride, p);
       strip.score(i0, j0, strip.load_codes(i0, codes + strip.warp * Strip::size * codes_stride + row, codes_stride), tables, p);

@@ -38,17 +38,19 @@ __global__ void __launch_bounds__(attention_threads, 2)
     strip.stage_codes(block, strip.panel_rows(block, panel), begin, rows, strip.codes_stride, codes);
     strip.panel = begin;
   };
-  const auto end = [&](unsigned begin) { return n - begin < panel ? n : begin + panel; };
-  stage(0);
+  const unsigned i0 = block + strip.warp * size;
+  const auto keys = strip.keys_of(block, panel), own = strip.keys_of(i0, size);
+  stage(keys.begin);
   strip.load_score_tables(tables);
   for (std::size_t e = threadIdx.x; e < strip.warps * table_size; e += blockDim.x) {
     code_sums[e] = 0;
     units[e] = 0;
   }
-  strip.begin(block + strip.warp * size, logsumexp, dcontext);
+  strip.begin(i0, logsumexp, dcontext);
   typename Strip::Delta deltas;
-  strip.each_panel(panel, stage, [&](unsigned begin) {
-    if (strip.i0 < n) strip.add_delta(begin, end(begin), deltas);
+  strip.each_panel(keys, panel, stage, [&](unsigned begin) {
+    const auto part = own.within(begin, panel);
+    strip.add_delta(part.begin, part.end, deltas);
   });
   deltas.finish();
   of_codes.begin(std::bit_cast<float>(deltas.largest));
@@ -57,16 +59,16 @@ __global__ void __launch_bounds__(attention_threads, 2)
   float dq[Strip::tiles][4] = {};
   LEXFORMER_NO_UNROLL
   while (true) {  // in reverse: the last panel is still in shared memory
-    const unsigned stop = strip.i0 < n ? end(strip.panel) : 0;
+    const auto [first, end] = own.within(strip.panel, panel);
     LEXFORMER_NO_UNROLL
-    for (unsigned j0 = strip.panel; j0 < stop; j0 += size) {
+    for (unsigned j0 = first; j0 < end; j0 += size) {
       unsigned left[4];
       typename Strip::Cells cells, gradients;
       strip.gradients(j0, deltas, sums, of_codes, cells, gradients);
       Strip::round(gradients, left);
       Strip::add_product(left, k + (j0 - strip.panel) * Strip::stride, dq);
     }
-    if (strip.panel == 0) break;
+    if (strip.panel == keys.begin) break;
     __syncthreads();
     stage(strip.panel - panel);
     wait_for_copies();
@@ -112,17 +114,18 @@ __global__ void __launch_bounds__(32 * most_key_warps(d), 2)
     }
     if (a.dropout.active) strip.draw_columns(begin, rows, block, bits);
   };
-  stage(0);
+  const auto all = strip.queries_of(block, panel), own = strip.queries_of(j0, size);
+  stage(all.begin);
   strip.load_score_tables(tables);
   unsigned k[Strip::steps][4], v[Strip::steps][4];
   strip.load_left(a.qkv + a.width, 3 * a.width, j0, k);
   strip.load_left(a.qkv + 2 * a.width, 3 * a.width, j0, v);
   float dk[Strip::tiles][4] = {}, dv[Strip::tiles][4] = {};
-  strip.each_panel(panel, stage, [&](unsigned begin) {
-    const unsigned rest = j0 < n ? n - begin : 0, queries = rest < panel ? rest : panel;
+  strip.each_panel(all, panel, stage, [&](unsigned begin) {
+    const auto [first, end] = own.within(begin, panel);
     LEXFORMER_NO_UNROLL
-    for (unsigned row = 0; row < queries; row += size) {
-      const unsigned i0 = begin + row;
+    for (unsigned i0 = first; i0 < end; i0 += size) {
+      const unsigned row = i0 - begin;
       unsigned left[4];
       typename Strip::Cells p, ds;
       Strip::multiply(k, q + row * Strip::stride, p);

@@ -41,6 +41,7 @@
 #include "lexformer/kernels/adamw_cpu.hpp"
 #include "lexformer/kernels/additive_cpu.hpp"
 #include "lexformer/kernels/arguments.hpp"
+#include "lexformer/kernels/attention_block_cpu.hpp"
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/cpu.hpp"
 #include "lexformer/kernels/crf_cpu.hpp"

@@ -19,6 +19,7 @@ struct Case {
   bool attentions = false, absolute = false, no_context_gradient = false, no_map_gradient = false, infinite_tile = false;
   bool shifted_codes = false;  // they do not begin at a multiple of 16 bytes
   bool bias_of_heads = false;  // the pair bias differs by head
+  AttentionReach reach{};
 };
 
 /// Calls f and returns the additional bytes of device memory that it needed.
@@ -89,6 +90,7 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   if (c.pair_bias) a.pair_bias = random(a.pair_bias_heads * pairs);
   if (c.gate) a.gate = random(pairs);
   if (c.dropout) a.dropout = {0.3f, RandomKey{7, 3, 5}};
+  a.reach = c.reach;
   if (c.attentions) a.map_row = map_row.data();
   a.maps_are_scores = c.absolute;
 
@@ -203,6 +205,23 @@ TEST_CASE("attention: bfloat16 with scores in registers, sequences of several pa
   check_strips({.lengths = {161, 18}, .lookups = 2, .bias = true, .pair_bias = true, .gate = true, .dropout = true}, 2);
   check_strips({.lengths = {130}, .heads = 1, .query_side = true, .key_side = true}, 2);  // forward alone
   check_strips({.lengths = {146}, .heads = 1, .lookups = 1, .attentions = true, .absolute = true, .no_map_gradient = true});
+}
+TEST_CASE("attention: a reach, with distances around tiles, each term, and maps") {
+  for (const AttentionReach& reach : {AttentionReach{true, 0}, {false, 1}, {false, 16}, {true, 31}}) {
+    check({.lengths = {1, 17, 70}, .reach = reach});
+    check({.lookups = 1, .query_side = true, .dropout = true, .reach = reach});
+    check({.lengths = {40, 3}, .key_side = true, .bias = true, .pair_bias = true, .gate = true, .reach = reach}, 2);
+    for (const bool absolute : {false, true}) check({.attentions = true, .absolute = absolute, .reach = reach});
+  }
+}
+TEST_CASE("attention: bfloat16 with scores in registers and a reach, in short and long sequences") {
+  for (const AttentionReach& reach : {AttentionReach{true, 0}, {false, 3}, {false, 64}, {true, 17}}) {
+    check_strips({.lengths = {1, 15, 16, 17, 49, 70}, .reach = reach});
+    check_strips({.lengths = {70, 3, 145}, .heads = 1, .lookups = 1, .dropout = true, .reach = reach}, 2);
+    check_strips({.lengths = {300, 129}, .heads = 1, .reach = reach});
+    check_strips({.lengths = {257, 130}, .heads = 1, .lookups = 1, .dropout = true, .reach = reach}, 2);
+    check_strips({.lengths = {161, 18}, .lookups = 2, .bias = true, .gate = true, .dropout = true, .reach = reach}, 2);
+  }
 }
 TEST_CASE("attention: bfloat16 with scores in registers: what is not finite is not lost in the table's gradient") {
   constexpr std::size_t d = 32;

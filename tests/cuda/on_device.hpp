@@ -83,7 +83,7 @@ std::vector<double> joined(const std::vector<T>&... lists) {
   return all;
 }
 
-/// max |a - b| / max(1, |a|, |b|)
+/// max |a - b| / max(1, |a|, |b|); equal infinities do not differ.
 template <class T>
 double difference(const std::vector<T>& a, const std::vector<T>& b) {
   if (a.size() != b.size()) return 1e30;
@@ -91,7 +91,7 @@ double difference(const std::vector<T>& a, const std::vector<T>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
     const double e = std::abs(x - y) / std::max({1.0, std::abs(x), std::abs(y)});
-    if (!(e <= worst) && !(std::isnan(x) && std::isnan(y))) worst = e;
+    if (x != y && !(e <= worst) && !(std::isnan(x) && std::isnan(y))) worst = e;
   }
   return worst;
 }

@@ -37,7 +37,7 @@ struct RunningMoments {
 ///   query      alpha = mean over sequences, heads and i of max_j q_i . q_j, unscaled, as in the authors' code
 ///   magnitude  alpha = std(e) / std(l W^L) over the pairs with s > 0 of all heads; e = q . k / sqrt(d_h), or with the scale of the model's
 ///              position scheme. The paper: "based on the magnitudes of both terms"
-/// Both over the pairs that the terms before LEA let the model see: a pair bias of -inf, as of `reach`, hides a pair.
+/// Both over the pairs that the terms before LEA let the model see: their reach and a pair bias of -inf hide pairs.
 /// table: W^L l(levels)^T (H heads, R levels), of the feature LeaOptions::all_words. Returns 0 if the batch has no pairs to measure it on.
 /// Errors: the batch is empty; a code has no level; alpha is not finite (numeric).
 template <class T, class Dev>
@@ -51,7 +51,6 @@ double measure_lea_alpha(LeaAlpha rule, const AttentionInputs<T, Dev>& in, const
   const double scale = terms.scale ? static_cast<double>(*terms.scale) : 1 / std::sqrt(static_cast<double>(d));
   const bool hides = terms.pair_bias.defined() && terms.pair_bias.shape() == Shape{offsets.pairs()};
   const auto biases = hides ? terms.pair_bias.value().template to<Cpu>().to_vector() : std::vector<T>();
-  const auto is_hidden = [&](std::size_t pair) { return hides && std::isinf(static_cast<double>(biases[pair])); };
   if (offsets.sequences() == 0) fail("lea", "the batch is empty");
   if (codes.size() != offsets.pairs())
     fail("lea", codes.size(), " codes for ", offsets.pairs(), " token pairs; the feature must hold a code for each pair");
@@ -65,12 +64,15 @@ double measure_lea_alpha(LeaAlpha rule, const AttentionInputs<T, Dev>& in, const
       const T* q = qkv.data() + offsets.begin(s) * stride + h * d;
       std::vector<accumulate_t<T>> products(n * n);  // not an op: in bfloat16, an op would round them
       Kernels<Cpu>::gemm(false, true, n, n, d, 1, q, stride, query ? q : q + width, stride, 0, products.data(), n);
-      for (std::size_t e = 0; e < n * n && hides && query; ++e)
-        if (is_hidden(offsets.pair_begin(s) + e)) products[e] = -std::numeric_limits<accumulate_t<T>>::infinity();
+      const auto is_hidden = [&](std::size_t e) {
+        return !terms.reach.sees(e / n, e % n, n) || (hides && std::isinf(static_cast<double>(biases[offsets.pair_begin(s) + e])));
+      };
+      for (std::size_t e = 0; e < n * n && query; ++e)
+        if (is_hidden(e)) products[e] = -std::numeric_limits<accumulate_t<T>>::infinity();
       for (std::size_t i = 0; i < n && query; ++i) total += static_cast<double>(row::max(products.data() + i * n, n));
       const std::uint16_t* code = codes.data() + offsets.pair_begin(s);
       for (std::size_t e = 0; e < n * n && !query; ++e) {
-        if (code[e] == 0 || is_hidden(offsets.pair_begin(s) + e)) continue;
+        if (code[e] == 0 || is_hidden(e)) continue;
         semantic.add(static_cast<double>(products[e]) * scale);
         lexical.add(static_cast<double>(table.data()[h * levels + code[e]]));
       }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,31 +11,15 @@
 
 namespace lexformer {
 
-/// Limits which keys j a query i sees:   S_ij += -inf if j > i (causal), or if |i - j| > distance;   else 0.   No parameters.
-/// Probabilities of what is not seen are exactly 0, and it gets no gradient.
+/// Limits which keys j a query i sees:   S_ij = -inf if j > i (causal), or if |i - j| > distance.   No parameters.
+/// Probabilities of what is not seen are exactly 0, and it gets no gradient. Attention does not compute it (ops/attention.hpp).
 template <class T = float, class Dev = Cpu>
 struct Reach final : AttentionTerm<T, Dev> {
   bool causal;
   std::size_t distance;  // 0: any
 
   Reach(bool only_before, std::size_t farthest) : causal(only_before), distance(farthest) {}
-  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
-    const auto& offsets = in.batch.offsets;
-    if (!causal && (distance == 0 || distance + 1 >= offsets.longest())) return;
-    std::vector<T> bias(offsets.pairs(), T{0});
-    const T never = static_cast<T>(-std::numeric_limits<float>::infinity());
-    for (std::size_t s = 0; s < offsets.sequences(); ++s) {
-      const std::size_t n = offsets.length(s);
-      for (std::size_t i = 0; i < n; ++i) {
-        T* const row = bias.data() + offsets.pair_begin(s) + i * n;
-        const std::size_t first = distance == 0 || i < distance ? 0 : i - distance;
-        const std::size_t last = causal ? i + 1 : distance == 0 ? n : std::min(n, i + distance + 1);  // excluded
-        std::fill(row, row + first, never);
-        std::fill(row + last, row + n, never);
-      }
-    }
-    out.add_pair_bias(Var<T, Dev>(Tensor<T, Dev>::from(bias, {bias.size()})));
-  }
+  void contribute(const AttentionInputs<T, Dev>&, ScoreTerms<T, Dev>& out) const override { out.limit_reach({causal, distance}); }
 };
 
 /// The factory of "reach" in a config. The distance holds in the layers whose number `every` does not divide; with every = 1 in none, with
@@ -53,7 +35,7 @@ class ReachFactory final : public TermFactory<T, Dev> {
   bool stays() const override { return true; }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init&, DropoutSites&) override {
     std::vector<PlacedTerm<T, Dev>> terms;
-    if (every_ == 0 || distance_ == 0) {  // one bias for all layers
+    if (every_ == 0 || distance_ == 0) {  // one term for all layers
       terms.push_back({std::nullopt, std::make_shared<Reach<T, Dev>>(causal_, distance_)});
       return terms;
     }

@@ -2,6 +2,7 @@
 // The plain structs that kernels take (kernels/interface.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -75,6 +76,31 @@ struct VectorGroups {
   const VectorGroup* list = nullptr;
 };
 
+/// Which keys j a query i of a sequence of n tokens sees: j <= i if `causal`, and |i - j| <= distance unless it is 0.
+struct AttentionReach {
+  bool causal = false;
+  std::size_t distance = 0;
+
+  /// Whether each query sees all keys.
+  LEXFORMER_HD bool sees_all(std::size_t n) const { return !causal && (distance == 0 || distance + 1 >= n); }
+  /// Query i sees the keys begin(i) ... end(i, n) - 1. Both grow with i.
+  LEXFORMER_HD std::size_t begin(std::size_t i) const { return distance == 0 || i < distance ? 0 : i - distance; }
+  LEXFORMER_HD std::size_t end(std::size_t i, std::size_t n) const {
+    return causal ? i + 1 : distance == 0 || n - i <= distance ? n : i + distance + 1;
+  }
+  LEXFORMER_HD bool sees(std::size_t i, std::size_t j, std::size_t n) const { return j >= begin(i) && j < end(i, n); }
+  /// Key j is seen by the queries query_begin(j) ... query_end(j, n) - 1.
+  LEXFORMER_HD std::size_t query_begin(std::size_t j) const { return causal ? j : begin(j); }
+  LEXFORMER_HD std::size_t query_end(std::size_t j, std::size_t n) const {
+    return distance == 0 || n - j <= distance ? n : j + distance + 1;
+  }
+  /// What both let a query see.
+  AttentionReach operator&(const AttentionReach& other) const {
+    const bool any = distance == 0 || other.distance == 0;
+    return {causal || other.causal, any ? std::max(distance, other.distance) : std::min(distance, other.distance)};
+  }
+};
+
 /// The inputs of attention (formula and terms: ops/attention.hpp). B sequences, N tokens, P token pairs, H heads, D = H d.
 template <class T>
 struct AttentionArgs {
@@ -106,6 +132,7 @@ struct AttentionArgs {
   std::size_t pair_bias_heads = 1;  // 1: shared by the heads, or H
   const T* gate = nullptr;          // (P)
   DropoutMask dropout;              // element h P + pair
+  AttentionReach reach;             // the score of a key that is not seen is -inf
 
   const std::int32_t* map_row = nullptr;  // (H): row of the maps output for each head, or -1; null = no maps
   bool maps_are_scores = false;           // maps are scores: a lookup adds table[code] instead of table[code] - lookup_base(table[0])

@@ -18,11 +18,16 @@ struct DistanceRun {
   std::ptrdiff_t low, high, slope;
 };
 
+struct TokenRange {
+  std::size_t begin, end;
+};
+
 /// Tokens begin .. end - 1 (queries, or keys on the key side) and the table rows of their distances i - j.
 struct RelativeRows {
-  std::size_t begin, end, others;  // others: number of tokens of the sequence
-  std::size_t first, count;        // rows first .. first + count - 1
-  const std::int32_t* middle;      // middle[i - j] = row of the table
+  std::size_t begin, end;
+  TokenRange others;           // the keys, or queries on the key side
+  std::size_t first, count;    // rows first .. first + count - 1
+  const std::int32_t* middle;  // middle[i - j] = row of the table
   bool key_side;
   const std::vector<DistanceRun>& runs;  // by ascending distance
   std::size_t tokens() const { return end - begin; }
@@ -31,9 +36,9 @@ struct RelativeRows {
   /// table, (tokens(), count), has their values at the indices x, x + step, x + 2 step, ... Ordered by rows of scores, for cache locality.
   template <class F>
   void for_runs(F&& f) const {
-    const std::size_t i_begin = key_side ? 0 : begin, i_end = key_side ? others : end;
-    const auto j_begin = static_cast<std::ptrdiff_t>(key_side ? begin : 0), j_end = static_cast<std::ptrdiff_t>(key_side ? end : others);
-    for (std::size_t query = i_begin; query < i_end; ++query) {
+    const TokenRange own{begin, end}, queries = key_side ? others : own, keys = key_side ? own : others;
+    const auto j_begin = static_cast<std::ptrdiff_t>(keys.begin), j_end = static_cast<std::ptrdiff_t>(keys.end);
+    for (std::size_t query = queries.begin; query < queries.end; ++query) {
       const auto i = static_cast<std::ptrdiff_t>(query);
       for (std::size_t k = runs.size(); k-- > 0;) {
         const DistanceRun& run = runs[k];
@@ -81,18 +86,20 @@ std::vector<Tensor<T>> transposed_tables(const AttentionArgs<T>& a) {
   return turned;
 }
 
-/// Calls body(RelativeRows) for the n tokens of a sequence, in parts. All tokens together have 2 n - 1 distances, a part only
+/// Calls body(RelativeRows) for queries and keys of a sequence, in parts. All n tokens together have 2 n - 1 distances, a part only
 /// slightly more than n: fewer table rows to multiply with each token.
 /// longest: tokens of the longest sequence; r: AttentionArgs::Relative.
 template <class Relative, class Body>
-void for_relative_rows(std::size_t longest, const Relative& r, std::size_t n, Body&& body) {
+void for_relative_rows(std::size_t longest, const Relative& r, const TokenRange& queries, const TokenRange& keys, Body&& body) {
   constexpr std::size_t part = 28;  // twice the rows of an AVX-512 tile (gemm_tile.hpp)
   const std::int32_t* const middle = r.bucket + longest - 1;
+  const TokenRange &all = r.key_side ? keys : queries, &others = r.key_side ? queries : keys;
   std::vector<DistanceRun> runs;
-  for (std::size_t begin = 0; begin < n; begin += part) {
-    const std::size_t end = std::min(n, begin + part);
-    const auto signed_n = static_cast<std::ptrdiff_t>(n), from = static_cast<std::ptrdiff_t>(begin), to = static_cast<std::ptrdiff_t>(end);
-    const std::ptrdiff_t least = r.key_side ? 1 - to : from - (signed_n - 1), most = r.key_side ? signed_n - 1 - from : to - 1;
+  for (std::size_t begin = all.begin; begin < all.end; begin += part) {
+    const std::size_t end = std::min(all.end, begin + part);
+    const auto from = static_cast<std::ptrdiff_t>(begin), last = static_cast<std::ptrdiff_t>(end) - 1;
+    const auto other = static_cast<std::ptrdiff_t>(others.begin), last_other = static_cast<std::ptrdiff_t>(others.end) - 1;
+    const std::ptrdiff_t least = r.key_side ? other - last : from - last_other, most = r.key_side ? last_other - from : last - other;
     runs.clear();
     for (std::ptrdiff_t low = least, high = low; low <= most; low = ++high) {
       const std::ptrdiff_t slope = low < most ? std::ptrdiff_t{middle[low + 1]} - middle[low] : 0;
@@ -102,7 +109,7 @@ void for_relative_rows(std::size_t longest, const Relative& r, std::size_t n, Bo
     }
     const auto [low_row, high_row] = std::minmax_element(middle + least, middle + most + 1);
     const auto first = static_cast<std::size_t>(*low_row);
-    body(RelativeRows{begin, end, n, first, static_cast<std::size_t>(*high_row) - first + 1, middle, r.key_side, runs});
+    body(RelativeRows{begin, end, others, first, static_cast<std::size_t>(*high_row) - first + 1, middle, r.key_side, runs});
   }
 }
 

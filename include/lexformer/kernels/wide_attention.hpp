@@ -36,6 +36,7 @@ struct WideAttention {
     args.pair_bias_heads = a.pair_bias_heads;
     args.gate = wide(a.pairs, a.gate);
     args.dropout = a.dropout;
+    args.reach = a.reach;
     args.map_row = a.map_row;
     args.maps_are_scores = a.maps_are_scores;
     for (const auto& l : a.lookups) args.lookups.push_back({wide(a.heads * l.levels, l.table), l.levels, l.code});

@@ -4,7 +4,8 @@
 //
 //   S_ij = (scale q_i . k_j + relative_ij) gate_ij + bias_ij      P = softmax_j(S)      O = dropout(P) V
 //
-// where bias_ij is the sum of the lookups, the position bias and the pair bias.
+// where bias_ij is the sum of the lookups, the position bias and the pair bias. For a key j that query i does not see (reach), S_ij = -inf:
+// P_ij is 0, no term has a gradient from it, and kernels skip what no query of a block sees.
 // Terms are data: a variant (LEA, DDRP, T5, ...) builds the tensors below with ordinary ops, and this op returns a gradient
 // for each of them. attention_reference.hpp implements the same formula in plain loops.
 #pragma once
@@ -45,6 +46,7 @@ struct ScoreTerms {
   Var<T, Dev> position_bias;             // bias_ij += position_bias[h, i, j]; (H, n_max, n_max), n_max >= the longest sequence
   Var<T, Dev> pair_bias;                 // bias_ij += pair_bias[pair(i, j)]; (P), shared by the heads, or [h, pair(i, j)]; (H, P)
   Var<T, Dev> gate;                      // gate_ij; (P), shared by the heads
+  AttentionReach reach;                  // keys that a query sees; all by default
   std::optional<accumulate_t<T>> scale;  // scale of q . k; default 1 / sqrt(d), a position scheme may set it
   std::string positions;                 // name of the position scheme; at most one
 
@@ -59,6 +61,8 @@ struct ScoreTerms {
   void add_position_bias(const Var<T, Dev>& bias) { position_bias = position_bias.defined() ? add(position_bias, bias) : bias; }
   /// Adds a bias for token pairs, (P) or (H, P); the biases of several terms are summed.
   void add_pair_bias(const Var<T, Dev>& bias) { pair_bias = pair_bias.defined() ? add(pair_bias, bias) : bias; }
+  /// Limits the keys that a query sees; of several limits, all hold.
+  void limit_reach(const AttentionReach& limit) { reach = reach & limit; }
   /// All variables, in a fixed order; some may be undefined.
   std::vector<Var<T, Dev>*> variables() {
     std::vector<Var<T, Dev>*> all{&position_bias, &pair_bias, &gate};
@@ -137,6 +141,7 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
   args.scale = terms.scale ? *terms.scale : A{1} / std::sqrt(static_cast<A>(d));
   args.qkv = qkv.value().data();
   args.dropout = options.dropout;
+  args.reach = terms.reach;
   args.maps_are_scores = options.attentions == Attentions::scores;
   add_tables(args, offsets, terms);
   if (terms.position_bias.defined()) {

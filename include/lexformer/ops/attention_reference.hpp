@@ -2,6 +2,8 @@
 // The definition of attention in plain loops: for reading, and the reference that the kernels are tested against.
 #pragma once
 
+#include <limits>
+
 #include "lexformer/ops/attention.hpp"
 
 namespace lexformer {
@@ -12,7 +14,8 @@ struct AttentionReference {
 };
 
 /// Computes attention (ops/attention.hpp) for each sequence s and head h:
-///   S_ij = (scale q_i . k_j + relative_ij) gate_ij + bias_ij,  P = softmax_j(S),  O = dropout(P) V
+///   S_ij = (scale q_i . k_j + relative_ij) gate_ij + bias_ij,  P = softmax_j(S),  O = dropout(P) V;
+/// S_ij = -inf for a key j that query i does not see.
 template <class T>
 AttentionReference<T> attention_reference(const Var<T>& qkv, const Offsets& offsets, std::size_t heads, const ScoreTerms<T>& terms = {},
                                           const AttentionOptions& options = {}) {
@@ -43,6 +46,7 @@ AttentionReference<T> attention_reference(const Var<T>& qkv, const Offsets& offs
             const Tensor<T>& b = terms.pair_bias.value();
             score += b.rank() == 1 ? b.at(row_of_pairs + j) : b.at(h, row_of_pairs + j);
           }
+          if (!terms.reach.sees(i, j, n)) score = -std::numeric_limits<T>::infinity();
           S[row + j] = score;
           total += std::exp(score);
         }
