@@ -210,7 +210,7 @@ TEST_CASE("attention: a reach, with distances around tiles, each term, and maps"
   for (const AttentionReach& reach : {AttentionReach{true, 0}, {false, 1}, {false, 16}, {true, 31}}) {
     check({.lengths = {1, 17, 70}, .reach = reach});
     check({.lookups = 1, .query_side = true, .dropout = true, .reach = reach});
-    check({.lengths = {40, 3}, .key_side = true, .bias = true, .pair_bias = true, .gate = true, .reach = reach}, 2);
+    check({.lengths = {40, 3}, .key_side = true, .bias = true, .pair_bias = true, .gate = true, .reach = reach}, 5);
     for (const bool absolute : {false, true}) check({.attentions = true, .absolute = absolute, .reach = reach});
   }
 }
