@@ -66,6 +66,7 @@ struct MatcherOptions : RunOptions {
            single ? "maximum number of tokens per text" : "maximum number of tokens per pair; the longer text is cut first")
         .default_text("as in --model, else 128")
         .identity(false);
+    if (!single) visit_pairs(v);
     settings.visit_freeze(v);
     knowledge.visit(v);
     attention.visit(v, encoder.task.texts);
@@ -85,6 +86,22 @@ struct MatcherOptions : RunOptions {
         .identity(false);
     move_behind(v, "seed", "order");
     visit_run(v, settings);
+  }
+  /// How a pair is read.
+  void visit_pairs(OptionVisitor& v) {
+    v.choice(
+         "pair_form", encoder.pair_form,
+         "tokens of a pair: plain, as the tokenizer has them; separated: a token after each text, for tokenizers without one, as GPT-2's; "
+         "repeated: left, right, and left again, for decoders")
+        .default_text("as in --model, else plain")
+        .identity(encoder.pair_form.has_value());
+    v.text("separator", encoder.separator, "with --pair-form, where the tokenizer has none: the token after each text")
+        .default_text("that of eos_token_id")
+        .identity(!encoder.separator.empty())
+        .only_if(encoder.pair_form.has_value(), "belongs to --pair-form");
+    v.choice("orders", encoder.orders, "both: the mean of the logits of a pair in both orders, in training and scoring").identity(false);
+    v.flag("bidirectional", encoder.bidirectional, "let the tokens of a decoder also see those after them, and read their mean")
+        .identity(encoder.bidirectional);
   }
   /// Checks that concern several options.
   void finish(const OptionVisitor& parsed) {
@@ -123,6 +140,7 @@ struct MatcherOptions : RunOptions {
       start.kept.push_back(lx::cat(*max_length, " tokens"));
     }
     start.note = attention.place_lea(config, std::min(max_length.value_or(128), config.max_tokens()), parsed);
+    if (ours && !parsed.given("orders")) encoder.orders = stored->orders;
     const bool same = ours && stored->task.texts == texts;
     take_over_task(same ? &stored->task : nullptr, parsed);
     if (const std::string key(lx::detail::records_key); same && file.metadata.contains(key)) start.metadata[key] = file.text(key);

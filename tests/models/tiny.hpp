@@ -81,14 +81,11 @@ void provide(Model& model) {
   model.fit(texts);
 }
 
-/// An encoder of two layers with all values drawn from `seed`, so that no term is hidden by a zero. `edit` is merged into its config.
-inline ModelFile tiny_file(const Json& edit = Json::object(), std::uint64_t seed = 1) {
+/// An encoder with all values drawn from `seed`, so that no term is hidden by a zero.
+inline ModelFile random_file(const Json& config, std::uint64_t seed) {
   ModelFile file;
   file.path = "tiny.lxf";
-  file.config = Json{{"model_type", "bert"},           {"vocab_size", 40u},          {"hidden_size", 12u},
-                     {"num_hidden_layers", 2u},        {"num_attention_heads", 3u},  {"intermediate_size", 10u},
-                     {"max_position_embeddings", 20u}, {"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.2}};
-  file.config->update(edit);
+  file.config = config;
   std::vector<std::string> words = {"[PAD]",  "[UNK]",  "[CLS]",  "[SEP]", "[MASK]", "sony",  "black", "bl",
                                     "##k",    "camera", "screen", "##s",   "case",   "for",   "a",     "book",
                                     "silent", "list",   "##en",   "lens",  "k",      "##ase", "c",     "##reen"};
@@ -96,13 +93,34 @@ inline ModelFile tiny_file(const Json& edit = Json::object(), std::uint64_t seed
   Init blank = Init::none();
   Transformer<double> encoder(parse_transformer_config(file.config, file.path), blank);
   ParameterVisitor<double> names;
-  names(encoder.config.model_type, encoder);
+  std::string prefix(encoder.config.architecture().prefix);
+  prefix.pop_back();  // the dot
+  names(prefix, encoder);
   RandomStream random(seed, random_site::user);
   for (const auto& p : names.take()) {
     Tensor<double> value(p.var.shape());
     for (double& x : value.mutable_span()) x = (p.name.ends_with("LayerNorm.weight") ? 1.0 : 0.0) + 0.3 * random.normal();
     file.tensors.set(p.name, value);
   }
+  return file;
+}
+
+/// One of two layers. `edit` is merged into its config.
+inline ModelFile tiny_file(const Json& edit = Json::object(), std::uint64_t seed = 1) {
+  Json config{{"model_type", "bert"},           {"vocab_size", 40u},          {"hidden_size", 12u},
+              {"num_hidden_layers", 2u},        {"num_attention_heads", 3u},  {"intermediate_size", 10u},
+              {"max_position_embeddings", 20u}, {"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.2}};
+  config.update(edit);
+  return random_file(config, seed);
+}
+/// A decoder of two layers, whose tokenizer puts no special tokens around texts unless `template_tokens`.
+inline ModelFile tiny_decoder(bool template_tokens = false, const Json& edit = Json::object()) {
+  Json config{{"model_type", "gpt2"}, {"vocab_size", 40u},  {"n_embd", 12u},      {"n_layer", 2u},
+              {"n_head", 3u},         {"n_inner", 10u},     {"n_positions", 40u}, {"embd_pdrop", 0.1},
+              {"attn_pdrop", 0.2},    {"resid_pdrop", 0.1}, {"eos_token_id", 3u}, {"pad_token_id", 0u}};
+  config.update(edit);
+  ModelFile file = random_file(config, 1);
+  if (!template_tokens) file.tokenizer.add_cls = file.tokenizer.add_sep = file.tokenizer.add_middle_sep = false;
   return file;
 }
 

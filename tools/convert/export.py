@@ -112,6 +112,7 @@ def tokenizer_files(metadata, longest, source):
         return {}
     where = source + ": lexformer.tokenizer"
     flags = parse_json(metadata.get("lexformer.tokenizer", ""), where)
+    check("pair_form" not in flags, where, "pairs have the form %s, which no tokenizer of transformers makes" % shown(flags.get("pair_form")))
     if "lexformer.tokenizer_json" in metadata:
         text = stored_text(metadata, "lexformer.tokenizer_json", source)
         root = parse_json(text, source + ": lexformer.tokenizer_json", most=MOST_VALUES)

@@ -44,9 +44,10 @@ struct Batch {
   std::map<std::string, Feature> features;
   std::map<std::string, std::any> extras{};  // what a plug reads on the host, by its name (words/embedding_plug.hpp)
 
-  std::vector<std::int32_t> labels;  // (B) classes; empty for regression, and if there are no labels
-  std::vector<float> targets;        // (B) values of a regression; else empty
-  std::vector<std::size_t> index;    // (B) row of each sequence in the data set
+  // Of B examples, or of B / 2 that each have two sequences (PairDatasetOptions::both_orders).
+  std::vector<std::int32_t> labels;  // classes; empty for regression, and if there are no labels
+  std::vector<float> targets;        // values of a regression; else empty
+  std::vector<std::size_t> index;    // rows in the data set
 
   std::size_t size() const { return offsets.sequences(); }
 

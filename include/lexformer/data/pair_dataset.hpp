@@ -32,6 +32,7 @@ struct PairDatasetOptions {
   std::uint64_t seed = 0;           // of the typos
   Labels labels = Labels::classes;  // which labels the batches carry
   std::size_t texts = 2;            // of an example: 2, a pair, or 1
+  bool both_orders = false;         // of a pair: a batch has each pair twice, as (left, right) and (right, left)
 };
 
 /// Labelled pairs, and how they are encoded.
@@ -49,13 +50,13 @@ class PairDataset {
   const PairDatasetOptions& options() const { return options_; }
 
   /// Encodes a pair with the typos of this epoch, which are drawn from (seed, epoch, row). Without augmentation all epochs are equal.
-  /// Errors: there is no such row.
-  Encoding encode(std::uint32_t epoch, std::size_t row) const;
+  /// turned: the right text first. Errors: there is no such row.
+  Encoding encode(std::uint32_t epoch, std::size_t row, bool turned = false) const;
 
   /// The number of tokens of each pair in this epoch. Encodes all pairs, in parallel, but keeps none: they would take some kilobytes each.
   std::vector<std::size_t> token_counts(std::uint32_t epoch) const;
 
-  /// Encodes these rows and makes their batch. Errors: there is no such row.
+  /// Encodes these rows and makes their batch; with both_orders it has two sequences for each label. Errors: there is no such row.
   Batch batch(std::uint32_t epoch, std::span<const std::size_t> rows) const;
 
  private:
@@ -63,6 +64,7 @@ class PairDataset {
   static PairDatasetOptions as_read_by(const Model& model, PairDatasetOptions options) {
     options.max_length = model.options().max_length;
     options.texts = model.task().texts;
+    options.both_orders = model.options().both_orders();
     options.features = model.features();
     options.seed = model.seed();
     return options;
@@ -86,15 +88,15 @@ LEXFORMER_INLINE PairDataset::PairDataset(std::vector<PairExample> examples, Tok
     fail_usage("PairDataset", "the probability of typos is ", options_.augment, ", expected 0 to 1");
 }
 
-LEXFORMER_INLINE Encoding PairDataset::encode(std::uint32_t epoch, std::size_t row) const {
+LEXFORMER_INLINE Encoding PairDataset::encode(std::uint32_t epoch, std::size_t row, bool turned) const {
   if (row >= size()) fail("PairDataset", "row ", row, " of ", size(), " pairs");
   const PairExample& pair = examples_[row];
   RandomStream random = typo_stream(options_.seed, epoch, static_cast<std::uint32_t>(row));
   if (options_.augment > 0.0 && random.uniform() < options_.augment) {
     const auto [left, right] = add_typos_to_pair(pair.left, pair.right, options_.typos, random);
-    return encode_texts(tokenizer_, left, right, options_.texts, options_.max_length);
+    return encode_texts(tokenizer_, turned ? right : left, turned ? left : right, options_.texts, options_.max_length);
   }
-  return encode_texts(tokenizer_, pair.left, pair.right, options_.texts, options_.max_length);
+  return encode_texts(tokenizer_, turned ? pair.right : pair.left, turned ? pair.left : pair.right, options_.texts, options_.max_length);
 }
 
 LEXFORMER_INLINE std::vector<std::size_t> PairDataset::token_counts(std::uint32_t epoch) const {
@@ -106,9 +108,10 @@ LEXFORMER_INLINE std::vector<std::size_t> PairDataset::token_counts(std::uint32_
 }
 
 LEXFORMER_INLINE Batch PairDataset::batch(std::uint32_t epoch, std::span<const std::size_t> rows) const {
-  std::vector<Encoding> pairs(rows.size());
-  parallel_for(rows.size(), 8, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) pairs[i] = encode(epoch, rows[i]);
+  const std::size_t orders = options_.both_orders ? 2 : 1;
+  std::vector<Encoding> pairs(orders * rows.size());
+  parallel_for(pairs.size(), 8, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) pairs[i] = encode(epoch, rows[i / orders], i % orders == 1);
   });
   Batch out = make_batch(pairs, options_.features);
   out.index.assign(rows.begin(), rows.end());

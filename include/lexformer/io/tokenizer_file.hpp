@@ -382,6 +382,8 @@ LEXFORMER_INLINE Json tokenizer_json(TokenizerOptions options) {
   if (!options.add_middle_sep) out["add_middle_sep"] = false;
   if (options.two_middle_seps) out["two_middle_seps"] = true;
   if (options.right_type != 1) out["right_type"] = options.right_type;
+  if (options.pair_form != PairForm::plain) out["pair_form"] = name_of(options.pair_form);
+  if (!options.pair_separator.empty()) out["pair_separator"] = options.pair_separator;
   for (const AddedToken& token : options.added_tokens) {
     Json entry = Json::object();
     entry["content"] = token.content;
@@ -412,7 +414,9 @@ LEXFORMER_INLINE TokenizerOptions parse_tokenizer_json(const Json& json, const s
   }
   options.two_middle_seps = get_bool(json, "two_middle_seps", where, false);
   options.right_type = static_cast<std::uint8_t>(get_size(json, "right_type", 0, 1, where, 1));
-  for (const char* key : {"two_middle_seps", "right_type"}) known += json.contains(key) ? 1u : 0u;
+  options.pair_form = get_name<PairForm>(json, "pair_form", where, PairForm::plain);
+  options.pair_separator = get_string(json, "pair_separator", where, "");
+  for (const char* key : {"two_middle_seps", "right_type", "pair_form", "pair_separator"}) known += json.contains(key) ? 1u : 0u;
   if (const Json* added = detail::find_value(json, "added_tokens", false, where)) {
     ++known;
     if (!added->is_array()) fail_file(where, "'added_tokens' is ", added->type_name(), ", expected an array");

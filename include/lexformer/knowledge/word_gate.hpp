@@ -58,8 +58,9 @@ LEXFORMER_INLINE FeatureMaker pair_gate(std::function<WordPairs(const Encoding&)
       for (std::size_t p = 0; p < n; ++p)
         for (std::size_t q = p + 1; q < n; ++q) {
           if (found.words[p] < 0 || found.words[q] < 0 || e.text_ids[p] == e.text_ids[q]) continue;
+          const auto [left, right] = e.text_ids[p] < e.text_ids[q] ? std::pair{p, q} : std::pair{q, p};  // a left text may be repeated
           gate[p * n + q] = gate[q * n + p] =
-              found.values[static_cast<std::size_t>(found.words[p]) * found.right + static_cast<std::size_t>(found.words[q])];
+              found.values[static_cast<std::size_t>(found.words[left]) * found.right + static_cast<std::size_t>(found.words[right])];
         }
     });
     batch.features[name] = {Per::pair, std::move(gates)};

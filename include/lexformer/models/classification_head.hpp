@@ -16,12 +16,12 @@ namespace lexformer {
 struct HeadLayers {
   std::string dense, norm, out;  // the names of their parameters
   std::size_t width;             // of what `out` reads
-  bool dense_bias, norm_bias, out_bias;
-  double eps;  // of the norm
-  Activation act;
-  Pooling pooling;
-  double dropout;
-  bool dropout_before;  // whether x, too, has dropout
+  bool dense_bias = true, norm_bias = true, out_bias = true;
+  double eps = 1e-5;  // of the norm; PyTorch's default
+  Activation act = Activation::gelu;
+  Pooling pooling = Pooling::cls;
+  double dropout = 0;
+  bool dropout_before = false;  // whether x has dropout as well
 };
 
 HeadLayers head_layers(const CrossEncoderOptions& options, const TransformerConfig& config);
@@ -69,36 +69,37 @@ struct ClassificationHead {
 namespace lexformer {
 
 LEXFORMER_INLINE HeadLayers head_layers(const CrossEncoderOptions& options, const TransformerConfig& config) {
-  const std::string dense = "lexformer.head.dense", norm = "lexformer.head.norm", out = "lexformer.head.out";
-  constexpr double torch_eps = 1e-5;
-  if (options.head == Head::paper) return {dense, norm, out, 256, true, true, true, torch_eps, Activation::gelu, Pooling::mean, 0.1, false};
-  const HeadModules& m = options.modules;
-  if (options.head == Head::modules)
-    return {m.dense ? dense : "",
-            m.norm ? norm : "",
-            out,
-            config.hidden_size,
-            true,
-            true,
-            true,
-            torch_eps,
-            m.dense.value_or(Activation::identity),
-            m.pooling,
-            0,
-            false};
   const Architecture& a = config.architecture();
-  return {std::string(a.head_dense),
-          std::string(a.head_norm),
-          std::string(a.head_out),
-          config.hidden_size,
-          config.head_bias,
-          config.norm_bias,
-          a.head_bias,
-          config.layer_norm_eps,
-          config.head_act,
-          config.head_pooling,
-          config.classifier_dropout,
-          a.head_dropout};
+  const auto of_family = [&](Pooling usual) {  // only the last token of a decoder has seen all others
+    return a.head_pooling != HeadPooling::last ? usual : config.causal() ? Pooling::none : Pooling::mean;
+  };
+  HeadLayers own{.dense = "lexformer.head.dense", .norm = "lexformer.head.norm", .out = "lexformer.head.out", .width = config.hidden_size};
+  if (options.head == Head::paper) {
+    own.width = 256;
+    own.pooling = of_family(Pooling::mean);
+    own.dropout = 0.1;
+    return own;
+  }
+  if (options.head == Head::modules) {
+    const HeadModules& m = options.modules;
+    if (!m.dense) own.dense = "";
+    if (!m.norm) own.norm = "";
+    own.act = m.dense.value_or(Activation::identity);
+    own.pooling = m.pooling;
+    return own;
+  }
+  return {.dense = std::string(a.head_dense),
+          .norm = std::string(a.head_norm),
+          .out = std::string(a.head_out),
+          .width = config.hidden_size,
+          .dense_bias = config.head_bias,
+          .norm_bias = config.norm_bias,
+          .out_bias = a.head_bias,
+          .eps = config.layer_norm_eps,
+          .act = config.head_act,
+          .pooling = of_family(config.head_pooling),
+          .dropout = config.classifier_dropout,
+          .dropout_before = a.head_dropout};
 }
 
 }  // namespace lexformer

@@ -51,6 +51,10 @@ class CrossEncoder : public Pretrained<T, Dev> {
     return encode_texts(this->tokenizer(), left, right, options_.task.texts, options_.max_length);
   }
 
+  /// The logits of the examples of a batch, (B, labels); with PairOrders::both of the pairs 2 i and 2 i + 1, which are two orders of one
+  /// example, the mean.
+  Var<T, Dev> example_logits(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) const;
+
   /// Computes logits, (examples, labels), in input order, on the CPU. Examples are batched by length internally.
   /// Errors: pairs for a model of single texts, or the reverse. Of a PairExample only the texts that the model reads are used.
   /// scored: called after each batch, with the number of its examples.
@@ -102,8 +106,9 @@ class CrossEncoder : public Pretrained<T, Dev> {
   void write(ModelFile& file) const override;
   Tensor<accumulate_t<T>> probabilities_of(const Tensor<accumulate_t<T>>& logits) const;
   std::vector<double> predictions_of(const Tensor<accumulate_t<T>>& logits) const;
-  /// The logits of encoding(0) ... encoding(n - 1).
-  Tensor<accumulate_t<T>> logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding, std::size_t batch_size,
+  using Texts = std::pair<std::string_view, std::string_view>;
+  /// The logits of texts(0) ... texts(n - 1).
+  Tensor<accumulate_t<T>> logits_of(std::size_t n, const std::function<Texts(std::size_t)>& texts, std::size_t batch_size,
                                     const std::function<void(std::size_t)>& scored = {}) const;
 
   CrossEncoderOptions options_;
@@ -125,7 +130,8 @@ CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path, const C
 
 template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options)
-    : CrossEncoder(file, options, TrainingStart{options.attention, options.seed}) {}
+    : CrossEncoder(file, options,
+                   TrainingStart{options.attention, options.seed, options.pair_form, options.separator, options.bidirectional}) {}
 
 template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file) : CrossEncoder(file, stored_options(file), std::nullopt) {}
@@ -145,7 +151,9 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
   if (options_.task.texts < 1 || options_.task.texts > 2)
     fail_usage("CrossEncoder", "an example has 1 or 2 texts, not ", options_.task.texts);
   const char* const texts = options_.task.texts == 1 ? "a text" : "two texts";
-  const std::size_t least = this->tokenizer().added(options_.task.texts) + options_.task.texts;
+  if (options_.task.texts == 1 && options_.both_orders()) fail_usage("orders", "a single text has no orders");
+  const std::size_t copies = options_.task.texts == 2 ? this->tokenizer().left_copies() : 1;
+  const std::size_t least = this->tokenizer().added(options_.task.texts) + options_.task.texts + copies - 1;
   if (options_.max_length < least)
     fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for ", texts, "; the least is ", least);
   if (config.max_tokens() < least)
@@ -155,6 +163,8 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
     fail_file(file.path, "'type_vocab_size' is ", config.type_vocab_size, ", but the tokenizer gives ", texts, " ", types,
               " token types: this model reads single texts, not pairs");
   options_.max_length = std::min(options_.max_length, config.max_tokens());
+  if (options.pair_form && config.pad_token_id && *config.pad_token_id == this->tokenizer().end_id(options_.task.texts))
+    fail_usage("separator", "is 'pad_token_id' of ", file.path, ", which the head skips; name another token, or change 'pad_token_id'");
   this->make_encoder(static_cast<double>(options_.task.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)));
   for (const auto& [name, factory] : this->encoder().factories())
     if (options_.task.texts == 1 && factory->needs_pairs())
@@ -173,44 +183,75 @@ typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const Dev
 }
 
 template <class T, class Dev>
+Var<T, Dev> CrossEncoder<T, Dev>::example_logits(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const {
+  const auto y = (*this)(batch, forward).logits;
+  if (!options_.both_orders()) return y;
+  return sequence_mean(y, Offsets::from_lengths(std::vector<std::size_t>(y.dim(0) / 2, 2)));
+}
+
+template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const PairExample> examples, std::size_t batch_size,
                                                      const std::function<void(std::size_t)>& scored) const {
   return logits_of(
-      examples.size(), [&](std::size_t i) { return encode(examples[i].left, examples[i].right); }, batch_size, scored);
+      examples.size(),
+      [&](std::size_t i) {
+        return Texts{examples[i].left, examples[i].right};
+      },
+      batch_size, scored);
 }
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const TextPair> pairs, std::size_t batch_size) const {
   if (options_.task.texts != 2) fail_usage("CrossEncoder", "the model reads single texts, not pairs");
   return logits_of(
-      pairs.size(), [&](std::size_t i) { return encode(pairs[i].first, pairs[i].second); }, batch_size);
+      pairs.size(),
+      [&](std::size_t i) {
+        return Texts{pairs[i].first, pairs[i].second};
+      },
+      batch_size);
 }
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const std::string> texts, std::size_t batch_size) const {
   if (options_.task.texts != 1) fail_usage("CrossEncoder", "the model reads pairs of texts, not single ones");
   return logits_of(
-      texts.size(), [&](std::size_t i) { return encode(texts[i], {}); }, batch_size);
+      texts.size(),
+      [&](std::size_t i) {
+        return Texts{texts[i], {}};
+      },
+      batch_size);
 }
 
 template <class T, class Dev>
-Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding,
+Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std::function<Texts(std::size_t)>& texts,
                                                         std::size_t batch_size, const std::function<void(std::size_t)>& scored) const {
+  using A = accumulate_t<T>;
   const NoGrad no_grad;
-  Tensor<accumulate_t<T>> y({n, options_.task.labels});
+  const std::size_t labels = options_.task.labels, orders = options_.both_orders() ? 2 : 1;
+  auto y = Tensor<A>::zeros({n, labels});
   const auto makers = this->features();
-  std::size_t first = 0;  // of the examples that are tokenized
+  std::size_t first = 0, seen = 0;  // of the examples: those before the tokenized ones; encodings of tokenized ones that are scored
   const auto use = [&](const Batch& batch, const std::vector<std::size_t>& rows) {
     const auto out = (*this)(batch).logits.value().template to<Cpu>();
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      std::copy_n(out.data() + i * options_.task.labels, options_.task.labels, y.mutable_data() + (first + rows[i]) * options_.task.labels);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      A* const to = y.mutable_data() + (first + rows[i] / orders) * labels;
+      for (std::size_t c = 0; c < labels; ++c) to[c] += static_cast<A>(out.data()[i * labels + c]) / static_cast<A>(orders);
+    }
+  };
+  const auto done = [&](std::size_t count) {
+    const std::size_t before = seen / orders;
+    seen += count;
+    if (scored) scored(seen / orders - before);
   };
   for (; first < n; first += examples_at_once) {
-    std::vector<Encoding> encodings(std::min(examples_at_once, n - first));
+    std::vector<Encoding> encodings(orders * std::min(examples_at_once, n - first));
     parallel_for(encodings.size(), 8, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) encodings[i] = encoding(first + i);
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto [left, right] = texts(first + i / orders);
+        encodings[i] = i % orders == 0 ? encode(left, right) : encode(right, left);
+      }
     });
-    for_each_batch(encodings, batch_size, makers, use, scored);
+    for_each_batch(encodings, batch_size, makers, use, done);
   }
   return y;
 }

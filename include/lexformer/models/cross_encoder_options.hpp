@@ -14,6 +14,7 @@
 #include "lexformer/models/task.hpp"
 #include "lexformer/nn/activation.hpp"
 #include "lexformer/nn/pooling.hpp"
+#include "lexformer/text/words.hpp"
 
 namespace lexformer {
 
@@ -21,6 +22,7 @@ namespace lexformer {
 ///   paper: mean over all tokens, Linear(D, 256), LayerNorm, Dropout, GELU, Linear(256, labels) (LEA, section 4.2)
 ///   huggingface: the head of the family's ...ForSequenceClassification
 ///   modules: the modules behind the encoder of a CrossEncoder of sentence-transformers (HeadModules)
+/// Of a decoder paper and huggingface read the last token (LEA, section 4.6.1), and the mean if it was made bidirectional.
 enum class Head { paper, huggingface, modules };
 template <>
 inline constexpr Named<Head> names_of<Head>[] = {{"paper", Head::paper}, {"huggingface", Head::huggingface}, {"modules", Head::modules}};
@@ -33,6 +35,11 @@ struct HeadModules {
   bool norm = true;                                    // needs `dense`
 };
 
+/// Whether a pair is read once, or in both orders, whose logits are averaged.
+enum class PairOrders { one, both };
+template <>
+inline constexpr Named<PairOrders> names_of<PairOrders>[] = {{"one", PairOrders::one}, {"both", PairOrders::both}};
+
 struct CrossEncoderOptions {
   std::vector<TermConfig> attention{};  // attention terms: {"lea"}, {{"lea", LeaOptions{.levels = 50}}}, {"lea", "mine"}
   Head head = Head::paper;
@@ -40,7 +47,14 @@ struct CrossEncoderOptions {
   Task task{};
   std::size_t max_length = 512;  // tokens of an example, including [CLS] and each [SEP]
   std::uint64_t seed = 0;        // of new parameters; not saved
+  PairOrders orders = PairOrders::one;
 
+  // Of a model loaded for training: TrainingStart. Saved with the tokenizer and the attention terms.
+  std::optional<PairForm> pair_form{};
+  std::string separator{};
+  bool bidirectional = false;
+
+  bool both_orders() const { return orders == PairOrders::both; }
   bool has(const std::string& term) const {
     return std::any_of(attention.begin(), attention.end(), [&](const auto& t) { return t.name == term; });
   }
@@ -87,6 +101,7 @@ LEXFORMER_INLINE Json to_json(const CrossEncoderOptions& o) {
   json["max_length"] = o.max_length;
   if (o.task.kind == TaskKind::regression) json["activation"] = name_of(o.task.activation);
   if (o.task.texts != 2) json["texts"] = o.task.texts;
+  if (o.orders != PairOrders::one) json["orders"] = name_of(o.orders);
   return json;
 }
 
@@ -125,6 +140,7 @@ LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& jso
   o.task.labels = get_size(json, "labels", 1, 65536, where);
   o.task.texts = get_size(json, "texts", 1, 2, where, o.task.texts);
   o.max_length = get_size(json, "max_length", min_length(o.task.texts), 1u << 20, where);
+  o.orders = get_name<PairOrders>(json, "orders", where, PairOrders::one);
   o.task.activation = get_name<ScoreActivation>(json, "activation", where, ScoreActivation::identity);
   o.task.label_names = detail::get_label_names(json, o.task.labels, where);
   if (o.task.kind == TaskKind::regression && o.task.labels != 1) fail_file(where, "a regression has 1 label, 'labels' is ", o.task.labels);

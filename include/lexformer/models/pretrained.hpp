@@ -29,6 +29,9 @@ namespace lexformer {
 struct TrainingStart {
   std::vector<TermConfig> attention{};  // the position scheme and the reach are the file's unless named here
   std::uint64_t seed = 0;
+  std::optional<PairForm> pair_form{};  // default: the file's
+  std::string separator{};              // of the form; default: the token of the config's eos_token_id
+  bool bidirectional = false;           // TransformerConfig::make_bidirectional
 };
 
 /// A model on an encoder. A subclass adds a head: it constructs the head between make_encoder() and load_state(), and names the head's
@@ -146,6 +149,7 @@ class Pretrained {
 
  private:
   void check_vocabulary() const;
+  void set_pair_form(const TrainingStart& start);
   /// f(); `stored`: by settings that the file holds.
   template <class F>
   decltype(auto) of_settings(bool stored, F&& f) const {
@@ -214,6 +218,8 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
       return std::any_of(named.begin(), named.end(), [&](const TermConfig& n) { return n.name == t.name; });
     });
     for (const TermConfig& term : named) parsed_.attention.push_back(term);
+    if (start->bidirectional) parsed_.make_bidirectional();
+    if (start->pair_form) set_pair_form(*start);
   }
   check_vocabulary();
 }
@@ -226,6 +232,23 @@ Pretrained<T, Dev>::Pretrained(const Json& config, Vocabulary vocabulary, const 
   parsed_ = parse_transformer_config(json_, where);
   init_ = Init(seed, parsed_.initializer_range);
   check_vocabulary();
+}
+
+template <class T, class Dev>
+void Pretrained<T, Dev>::set_pair_form(const TrainingStart& start) {
+  TokenizerOptions options = tokenizer_.options();
+  const bool plain = start.pair_form == PairForm::plain;
+  if (plain && !start.separator.empty()) fail_usage("separator", "has no effect with `pair_form` plain");
+  options.pair_form = *start.pair_form;
+  options.pair_separator = plain ? "" : start.separator;
+  if (!plain && start.separator.empty()) {
+    const auto end = end_token_id(json_, path_ + ": config");
+    const auto& tokens = tokenizer_.vocabulary();
+    if (end && static_cast<std::size_t>(*end) < tokens.size()) options.pair_separator = tokens.token(*end);
+  }
+  tokenizer_ = Tokenizer(tokenizer_.vocabulary(), options);
+  if (start.pair_form == PairForm::repeated && !parsed_.causal())
+    fail_usage("pair_form", "repeated is for decoders, as GPT-2; in ", path_, " each token sees both texts already");
 }
 
 template <class T, class Dev>

@@ -42,11 +42,18 @@ struct TransformerConfig {
   const Architecture& architecture() const { return find_architecture(model_type, "TransformerConfig"); }
   /// The most tokens of a sequence.
   std::size_t max_tokens() const { return max_position_embeddings - position_offset; }
+  /// Whether a token sees only the tokens before it, as in GPT-2.
+  bool causal() const;
+  /// Lets tokens also see those after them. Errors (usage): they do already.
+  void make_bidirectional();
   EncoderSizes sizes() const { return {num_hidden_layers, num_attention_heads, hidden_size, max_tokens(), layer_norm_eps}; }
 };
 
 /// Parses a config.json; `where` names the file in errors. Every number is checked before it is used as a size.
 TransformerConfig parse_transformer_config(const Json& json, const std::string& where);
+
+/// The id of the token that ends a text, `eos_token_id` of a config; nothing if it has none.
+std::optional<std::int32_t> end_token_id(const Json& config, const std::string& where);
 
 /// The keys of a config that lexformer does not honour, as refused_keys(), with the names of the family.
 std::vector<std::string> refused_config_keys(const Json& config, const Architecture& architecture);
@@ -247,6 +254,26 @@ LEXFORMER_INLINE void add_family_terms(const Json& json, const std::string& wher
 
 }  // namespace detail
 
+LEXFORMER_INLINE std::optional<std::int32_t> end_token_id(const Json& config, const std::string& where) {
+  if (detail::find_value(config, "eos_token_id", false, where) == nullptr) return std::nullopt;
+  return static_cast<std::int32_t>(get_size(config, "eos_token_id", 0, (1u << 24) - 1, where));
+}
+
+LEXFORMER_INLINE bool TransformerConfig::causal() const {
+  return std::any_of(attention.begin(), attention.end(),
+                     [](const TermConfig& t) { return t.name == "reach" && get_bool(t.json(), "causal", t.name, false); });
+}
+
+LEXFORMER_INLINE void TransformerConfig::make_bidirectional() {
+  if (!causal()) fail_usage("bidirectional", "the tokens of this model see all others already; it is for decoders, as GPT-2");
+  for (TermConfig& term : attention) {
+    if (term.name != "reach") continue;
+    Json options = term.json();
+    options["causal"] = false;
+    term = TermConfig(term.name, JsonValue(std::move(options)));
+  }
+}
+
 LEXFORMER_INLINE std::vector<std::string> refused_config_keys(const Json& config, const Architecture& a) {
   std::string theirs(a.free_keys), renamed;
   detail::each_translation(a.keys, [&](std::string_view canonical, std::string_view key) {
@@ -327,7 +354,8 @@ LEXFORMER_INLINE void write_config(const TransformerConfig& config, Json& json) 
   if (ours.contains("dense"))
     for (const char* key : {"pooling", "normalize"}) ours.erase(key);
   if (!ours.contains("pooling") || ours.contains("head") || ours.contains("tagger")) ours.erase("max_length");
-  for (const char* key : {"task", "head", "modules", "labels", "label_names", "activation", "texts", "tagger", "dense", "similarity"})
+  for (const char* key :
+       {"task", "head", "modules", "labels", "label_names", "activation", "texts", "orders", "tagger", "dense", "similarity"})
     ours.erase(key);
   std::string scheme = "absolute";
   Json list = Json::array();

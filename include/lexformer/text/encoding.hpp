@@ -33,7 +33,7 @@ struct Encoding {
   std::vector<std::int32_t> word_ids;                            // index of the token's word, from 0 in each text; -1: none, as of [CLS]
   std::vector<std::pair<std::uint32_t, std::uint32_t>> offsets;  // begin and end in characters (code points) of the original text
 
-  std::vector<std::uint8_t> text_ids{};  // 0: the first text and the special tokens before and after it; 1: those that follow
+  std::vector<std::uint8_t> text_ids{};  // 0: the first text and the special tokens around it, also of a second copy; 1: the others
   std::vector<std::string> texts{};      // the input: 1 or 2 texts
   std::vector<Word> words{};             // in the order of their tokens; without words that lost all tokens to truncation
   std::u32string characters{};           // the normalized texts of the words, concatenated
@@ -69,6 +69,9 @@ inline void add_token(Encoding& out, std::int32_t id, std::int32_t word, std::ui
 /// Removes the tokens begin .. end - 1, the last ones of a text, and the words that have no other tokens.
 void erase_tokens(Encoding& out, std::size_t begin, std::size_t end);
 
+/// Appends the tokens begin .. end - 1, a whole text, and its words once more. Words of both copies share their characters.
+void repeat_tokens(Encoding& out, std::size_t begin, std::size_t end);
+
 }  // namespace detail
 
 }  // namespace lexformer
@@ -101,6 +104,18 @@ LEXFORMER_INLINE void erase_tokens(Encoding& out, std::size_t begin, std::size_t
   }
   cut(out.characters, from, to);
   cut(out.words, first, last);
+}
+
+LEXFORMER_INLINE void repeat_tokens(Encoding& out, std::size_t begin, std::size_t end) {
+  const auto shift = static_cast<std::uint32_t>(out.size() - begin);
+  for (std::size_t t = begin; t < end; ++t) add_token(out, out.ids[t], out.word_ids[t], out.offsets[t].first, out.offsets[t].second);
+  for (std::size_t i = 0, words = out.words.size(); i < words; ++i) {
+    if (out.words[i].first < begin || out.words[i].last > end) continue;
+    Word word = out.words[i];
+    word.first += shift;
+    word.last += shift;
+    out.words.push_back(word);
+  }
 }
 
 }  // namespace lexformer::detail

@@ -125,8 +125,8 @@ inline std::vector<std::size_t> columns_of_words(const Encoding& encoding) {
   const std::vector<Word>& words = encoding.words;
   std::vector<std::size_t> column_of(words.size());
   std::vector<std::string> names{""};
-  std::size_t w = 0;
-  for (std::size_t type = 0; type < encoding.texts.size(); ++type) {
+  for (std::size_t w = 0; w < words.size();) {  // a text, or its second copy
+    const std::uint8_t type = words[w].type;
     std::size_t column = 0;
     const auto marks = column_marks(encoding.texts[type]);
     auto mark = marks.begin();

@@ -41,6 +41,10 @@ class Tokenizer {
   std::int32_t sep_id() const { return sep_; }
   /// The number of special tokens around a text (1) or a pair (2).
   std::size_t added(std::size_t texts) const { return around(texts).size(); }
+  /// The token after the last text; -1: none.
+  std::int32_t end_id(std::size_t texts) const { return around(texts).after.empty() ? -1 : around(texts).after.back().id; }
+  /// How often the left text of a pair is read.
+  std::size_t left_copies() const { return pair_.copies(); }
   /// The number of token types in a text or a pair, counted from 0.
   std::size_t types(std::size_t texts) const { return around(texts).types(); }
 
@@ -54,13 +58,16 @@ class Tokenizer {
 
   /// Encodes a pair, as [CLS] left [SEP] right [SEP], in at most max_length tokens. Truncation is HuggingFace's longest_first: only the
   /// longer text is truncated if that is enough; else both get the same length, and for an odd number of pieces the originally longer text
-  /// (right if equal) keeps one more. Errors: max_length is less than added(2), or less than 1.
+  /// (right if equal) keeps one more. With PairForm::repeated the left text is truncated before it is repeated, so that its copies are
+  /// equal. Errors: max_length is less than added(2), or less than 1.
   Encoding encode_pair(std::string_view left, std::string_view right, std::size_t max_length) const;
 
  private:
   const TokenTemplate& around(std::size_t texts) const { return texts == 1 ? single_ : pair_; }
   /// Reserves memory so that most texts need one allocation per member, assuming three bytes per token.
   static void reserve(Encoding& out, std::size_t bytes, std::size_t max_length, std::size_t texts);
+  /// Makes the template of pairs that of TokenizerOptions::pair_form. Errors (usage): it has no effect; its separator is unknown.
+  void set_pair_form();
   /// Errors: the special tokens alone take more than max_length.
   void check_length(const TokenTemplate& around, std::size_t max_length, const char* who) const;
 
@@ -94,6 +101,7 @@ LEXFORMER_INLINE Tokenizer::Tokenizer(Vocabulary vocabulary, TokenizerOptions op
     sep_ = find(options_.sep);
     single_ = options_.pipeline->single();
     pair_ = options_.pipeline->pair();
+    set_pair_form();
     return;
   }
   wordpiece_ = std::make_shared<WordPiece>(vocabulary_, options_);
@@ -105,6 +113,24 @@ LEXFORMER_INLINE Tokenizer::Tokenizer(Vocabulary vocabulary, TokenizerOptions op
   if (options_.add_middle_sep) pair_.between.assign(options_.two_middle_seps ? 2 : 1, {sep_, 0});
   if (options_.add_sep) pair_.after = {{sep_, options_.right_type}};
   pair_.right_type = options_.right_type;
+  set_pair_form();
+}
+
+LEXFORMER_INLINE void Tokenizer::set_pair_form() {
+  const PairForm form = options_.pair_form;
+  if (form == PairForm::plain) return;
+  const bool lacks = pair_.between.empty() || pair_.after.empty();
+  if (form == PairForm::separated && !lacks)
+    fail_usage("pair_form", "separated adds tokens after both texts, but this tokenizer has them already; use plain");
+  if (lacks) {
+    if (options_.pair_separator.empty())
+      fail_usage("separator", "is missing: the tokenizer has no token after a text, and the config no 'eos_token_id'; name a token");
+    const auto id = vocabulary_.id(options_.pair_separator);
+    if (!id) fail_usage("separator", in_quotes(options_.pair_separator), " is no token of the vocabulary; name one that is");
+    if (pair_.between.empty()) pair_.between = {{*id, pair_.left_type}};
+    if (pair_.after.empty()) pair_.after = {{*id, pair_.right_type}};
+  }
+  pair_.repeated = form == PairForm::repeated;
 }
 
 LEXFORMER_INLINE void Tokenizer::keep_whole(std::function<bool(std::u32string_view word)> whole) {
@@ -145,19 +171,27 @@ LEXFORMER_INLINE Encoding Tokenizer::encode_pair(std::string_view left, std::str
   pair_.add(pair_.between, out);
   append_text(right, out);
 
-  const std::size_t room = max_length - pair_.size();
+  const std::size_t room = max_length - pair_.size(), copies = pair_.copies();
   std::size_t n1 = middle - before, n2 = out.size() - middle - between;
-  if (n1 + n2 > room) {
-    std::size_t& shorter = n1 <= n2 ? n1 : n2;
-    std::size_t& longer = n1 <= n2 ? n2 : n1;
-    shorter = std::min(shorter, room / 2);
-    longer = room - shorter;
+  if (copies * n1 + n2 > room) {
+    const std::size_t equal = room / (copies + 1);
+    if (n1 <= n2) {
+      n1 = std::min(n1, equal);
+      n2 = std::min(n2, room - copies * n1);
+    } else {
+      n2 = std::min(n2, equal);
+      n1 = (room - n2) / copies;
+    }
   }
   detail::erase_tokens(out, middle + between + n2, out.size());
   detail::erase_tokens(out, n1 + before, middle);
+  if (pair_.repeated) {
+    pair_.add(pair_.between, out);
+    detail::repeat_tokens(out, before, before + n1);
+  }
   pair_.add(pair_.after, out);
   if (out.size() == 0) fail("encode_pair", "a pair has no tokens, and this tokenizer adds no special tokens");
-  pair_.set_types(out, before + n1 + between);
+  pair_.set_types(out, before + n1 + between, pair_.repeated ? n1 + pair_.after.size() : 0);
   return out;
 }
 

@@ -15,6 +15,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/names.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
@@ -31,6 +32,13 @@ struct AddedToken {
 
 class TokenPipeline;  // text/token_pipeline.hpp
 
+/// How a pair becomes tokens: as the tokenizer's template says; as `left separator right separator` where the template puts no tokens after
+/// the texts (GPT-2); as `left separator right separator left separator`, in which a causal model reads both texts with the other in view.
+enum class PairForm { plain, separated, repeated };
+template <>
+inline constexpr Named<PairForm> names_of<PairForm>[] = {
+    {"plain", PairForm::plain}, {"separated", PairForm::separated}, {"repeated", PairForm::repeated}};
+
 /// The tokenizer's settings, most of them as in HuggingFace's tokenizer_config.json, and the special tokens.
 struct TokenizerOptions {
   bool lowercase = true;
@@ -45,6 +53,8 @@ struct TokenizerOptions {
   bool add_middle_sep = true;              // whether [SEP] is between the texts of a pair
   bool two_middle_seps = false;            // whether there are two of them, as in MPNet
   std::uint8_t right_type = 1;             // the token type of the second text and the [SEP] after it
+  PairForm pair_form = PairForm::plain;
+  std::string pair_separator{};  // of forms that are not plain: the token where the template has none
   /// Splits texts into tokens in place of WordPiece. The settings above then only say what the words of a text are.
   std::shared_ptr<const TokenPipeline> pipeline{};
 };

@@ -51,18 +51,18 @@ struct MatcherTask {
   double weights(const Batch& batch) const {
     if (kind == MatcherLoss::margin) return static_cast<double>(rows_of(batch).ordered_pairs(batch.targets).first.size());
     if (kind == MatcherLoss::listwise) return static_cast<double>(rows_of(batch).relevant(batch.targets).ranges.size());
-    if (loss_options.class_weights.empty()) return static_cast<double>(batch.size());
+    if (loss_options.class_weights.empty()) return static_cast<double>(batch.index.size());
     double sum = 0;
     for (const auto label : batch.labels) sum += loss_options.class_weights.at(static_cast<std::size_t>(label));
     return sum;
   }
   Var<float, Dev> loss(const Batch& batch, const ForwardOptions& forward) const {
-    const auto y = model(batch, forward).logits;
+    const auto y = model.example_logits(batch, forward);
     switch (kind) {
       case MatcherLoss::cross_entropy:
         return cross_entropy(y, batch.labels, loss_options);
       case MatcherLoss::squared:
-        return mse_loss(y, Var<float, Dev>(Tensor<float, Dev>::from(batch.targets, {batch.size(), 1})));
+        return mse_loss(y, Var<float, Dev>(Tensor<float, Dev>::from(batch.targets, {batch.targets.size(), 1})));
       case MatcherLoss::binary:
         return binary_cross_entropy(y, std::vector<double>(batch.targets.begin(), batch.targets.end()));
       case MatcherLoss::margin:
@@ -163,7 +163,8 @@ MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, con
                           .typos = settings.typos,
                           .seed = settings.seed,
                           .labels = options.task.kind == TaskKind::regression ? Labels::numbers : Labels::classes,
-                          .texts = options.task.texts});
+                          .texts = options.task.texts,
+                          .both_orders = options.both_orders()});
   const auto queries = settings.ranks() ? query_numbers(data.examples()) : std::vector<std::size_t>();
   MatcherTask<T, Dev> task{
       settings, model, PairBatches(data, settings.batch, settings.order, queries), valid, {}, queries, run.hooks.on_evaluated};
@@ -253,6 +254,8 @@ LEXFORMER_INLINE JsonValue detail::matcher_identity(const MatcherSettings& setti
   all["encoder"] = to_json(model);
   all["attention"] = Json::object();
   for (const auto& t : model.attention) all["attention"][t.name] = t.json();
+  if (model.pair_form) all["pair_form"] = cat(name_of(*model.pair_form), model.separator.empty() ? "" : " " + model.separator);
+  if (model.bidirectional) all["bidirectional"] = true;
   if (const auto& trees = settings.knowledge.trees)
     all["parses"] =
         cat(describe(*trees, texts_of(train, model.task.texts)), "; ", describe(*trees, texts_of(valid.examples, model.task.texts)));
