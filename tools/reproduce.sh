@@ -11,6 +11,7 @@
 #            beyond   not in the paper: character n-grams, the bias within one text (Abt-Buy)
 #            words    words that LEA compares: the tokenizer's, space-separated ones, the larger similarity of both (Abt-Buy)
 #            records  all columns of two tables: plain, augmented, LEA between words of any columns, of the same one, both (three sets)
+#            decoder       LEA on a decoder: causal, with the left text repeated, bidirectional; with their controls (two sets)
 #            dafa-main     UERBERT, Syntax-BERT, DAFA and its outputs against BERT (SICK with trees)
 #            dafa8         DAFA without one of its parts;  dafa4: with one of its parts alone
 #            dafa6         shares of the training pairs, layers
@@ -77,6 +78,17 @@ print(json.loads(header["__metadata__"]["lexformer.config"])["num_hidden_layers"
 PYTHON
 }
 
+separated() { # the option for a tokenizer that puts no tokens around texts, as GPT-2's
+  python3 - "$model" <<'PYTHON'
+import json, struct, sys
+with open(sys.argv[1], "rb") as f:
+    stored = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))["__metadata__"]
+whole = json.loads(stored.get("lexformer.tokenizer_json", "{}"))
+around = json.dumps(whole.get("post_processor")) if whole else "" if not json.loads(stored["lexformer.tokenizer"]).get("add_sep", True) else "sep"
+print("" if "sep" in around or "SpecialToken" in around else " --pair-form separated")
+PYTHON
+}
+
 # The options of a row.
 row_options() {
   local lea="--augment --attention lea" dafa="--attention dafa --dafa-output literal" n parts
@@ -95,6 +107,13 @@ row_options() {
     lea-words-*) echo "$lea --lea-words ${1##*-}" ;;
     lea-within) echo "$lea --lea-within-sentences" ;;
     lea-columns-*) echo "$lea --lea-words both --lea-columns ${1##*-}" ;;
+    lea-causal-magnitude) echo "$lea --lea-alpha magnitude$(separated)" ;;
+    lea-causal) echo "$lea$(separated)" ;;
+    lea-repeated) echo "$lea --pair-form repeated --max-length 192" ;; # half more, since the left text is there twice
+    repeated) echo "--attention none --augment --pair-form repeated --max-length 192" ;;
+    orders) echo "--attention none --augment --orders both$(separated)" ;;
+    bidirectional) echo "--attention none --augment --bidirectional" ;;
+    lea-bidirectional) echo "$lea --bidirectional" ;;
     bert) echo "--attention none" ;;
     uerbert) echo "--attention uerbert" ;;
     syntax) echo "--attention syntax" ;;
@@ -121,6 +140,7 @@ case $table in
   beyond) rows="augment lea lea-jaccard_bigrams lea-jaccard_trigrams lea-within" ;;
   words) rows="lea lea-words-whitespace lea-words-both" ;;
   records) rows="plain augment lea-columns-any lea-columns-same lea-columns-both" sets=${sets:-abt-buy,walmart-amazon,dblp-acm} ;;
+  decoder) rows="plain augment lea-causal repeated lea-repeated orders bidirectional lea-bidirectional" sets=${sets:-abt-buy,wdc-computers-small} ;;
   dafa-main) rows="bert uerbert syntax dafa dafa-residual dafa-without-cross+gate+filter" ;;
   dafa8) rows="dafa bert dafa-without-tree dafa-without-subgraph dafa-without-tfidf dafa-without-cross dafa-without-gate+filter
                dafa-without-cross+gate+filter" ;;

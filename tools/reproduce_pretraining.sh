@@ -5,7 +5,7 @@
 # usage: tools/reproduce_pretraining.sh --text T.txt --valid V.txt --data DIR [--rows a,b] [--seeds 2] [--epochs 2] [--threads N] [--out DIR]
 #   --text   one document per line; --valid: validation documents (tools/make_corpus.py makes both)
 #   --data   a folder (tools/get_data.sh) with mrpc, rte and sts-b, each with train.tsv, valid.tsv and test.tsv (text TAB text TAB label)
-#   --rows   some of bert, mth, bert_r, ddrp, ddrp_mth (default: all);  --out: default build/reproduce-pretraining
+#   --rows   some of bert, mth, bert_r, ddrp, ddrp_mth (default: these), gpt2 (a decoder; its loss is of the next token);  --out: default build/reproduce-pretraining
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
@@ -44,8 +44,9 @@ done
 
 # 5.3 million parameters with the vocabulary
 sizes='"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024, "max_position_embeddings": 256'
+decoder='"model_type": "gpt2", "n_embd": 256, "n_layer": 4, "n_head": 4, "n_positions": 256'
 for row in ${rows//,/ }; do
-  case $row in bert | mth | bert_r | ddrp | ddrp_mth) ;; *) usage "--rows: unknown row '$row'" ;; esac
+  case $row in bert | mth | bert_r | ddrp | ddrp_mth | gpt2) ;; *) usage "--rows: unknown row '$row'" ;; esac
 done
 mkdir -p "$out"
 options="$epochs epochs; checksums of text and validation text $(cksum <"$text") and $(cksum <"$valid"); tasks in $data"
@@ -53,16 +54,17 @@ options="$epochs epochs; checksums of text and validation text $(cksum <"$text")
 echo "$options" >"$out/options"
 models=()
 for row in ${rows//,/ }; do
-  positions= cosines=()
+  positions= cosines=() start=$sizes
   case $row in
     bert_r) positions=', "position_embedding_type": "bert_r"' ;;
     ddrp*) positions=', "position_embedding_type": "ddrp"' ;;
+    gpt2) start=$decoder cosines=(--objective causal) ;;
   esac
-  case $row in *mth) cosines=(--token-cosine 1 --head-cosine 0.01) ;; esac
+  case $row in *mth) cosines+=(--token-cosine 1 --head-cosine 0.01) ;; esac
   for ((seed = 1; seed <= seeds; ++seed)); do
     run=$out/$row/seed-$seed
     mkdir -p "$run"
-    echo "{$sizes$positions}" >"$run/config.json"
+    echo "{$start$positions}" >"$run/config.json"
     models+=("$row-$seed=$run")
     if [ ! -f "$run/all_results.json" ]; then
       echo "==== $row, seed $seed" >&2

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lexformer/attention/terms.hpp"
+#include "lexformer/models/causal_lm.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
@@ -17,6 +18,7 @@
   word template class Encoder<double, Cpu>;                                 \
   word template class CrossEncoder<double, Cpu>;                            \
   word template class MaskedLm<double, Cpu>;                                \
+  word template class CausalLm<double, Cpu>;                                \
   word template class AdamW<double, Cpu>;
 
 #if defined(LEXFORMER_COMPILED_DOUBLE)

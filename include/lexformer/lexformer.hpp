@@ -195,6 +195,7 @@
 #include "lexformer/models/analysis.hpp"
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/contextual_vectors.hpp"
+#include "lexformer/models/causal_lm.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
 #include "lexformer/models/encoder.hpp"

@@ -96,7 +96,7 @@ struct MatcherOptions : RunOptions {
         .default_text("as in --model, else plain")
         .identity(encoder.pair_form.has_value());
     v.text("separator", encoder.separator, "with --pair-form, where the tokenizer has none: the token after each text")
-        .default_text("that of eos_token_id")
+        .default_text("the token of eos_token_id")
         .identity(!encoder.separator.empty())
         .only_if(encoder.pair_form.has_value(), "belongs to --pair-form");
     v.choice("orders", encoder.orders, "both: the mean of the logits of a pair in both orders, in training and scoring").identity(false);

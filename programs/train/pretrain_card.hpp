@@ -10,18 +10,21 @@
 namespace program {
 
 /// results: as in all_results.json; text: a description of the text files.
-template <class T, class Dev>
-std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& model, std::size_t parameters, const lx::Json& results,
+template <class Model>
+std::string pretrain_card(const PretrainOptions& o, const Model& model, std::size_t parameters, const lx::Json& results,
                           const std::string& text) {
   const auto& config = model.config();
   const auto rounded = [](const lx::Json& x) { return x.is_number() ? lx::short_number(x.get<double>(), 4) : x.get<std::string>(); };
   StringWriter card;
-  card << "# A masked language model, " << config.num_hidden_layers << " layers of width " << config.hidden_size << "\n\n"
-       << "A BERT encoder with " << config.num_attention_heads << " heads, positions `" << model.encoder().positions() << "`, "
-       << config.vocab_size << " tokens (" << (model.tokenizer().options().lowercase ? "lower case" : "cased") << "), " << parameters
-       << " parameters. " << (o.model.empty() ? "Trained from scratch" : lx::cat("Trained starting from `", o.model, "`"))
-       << " with lexformer " << LEXFORMER_VERSION << ", seed " << o.settings.seed << ".\n\n"
-       << "```sh\necho 'the [MASK] is red' | lexformer fill_mask --model model.lxf\n"
+  card << "# A " << lx::name_of(o.objective) << " language model, " << config.num_hidden_layers << " layers of width " << config.hidden_size
+       << "\n\n"
+       << (o.causal() ? "A GPT decoder with " : "A BERT encoder with ") << config.num_attention_heads << " heads, positions `"
+       << model.encoder().positions() << "`, " << config.vocab_size << " tokens ("
+       << (model.tokenizer().options().lowercase ? "lower case" : "cased") << "), " << parameters << " parameters. "
+       << (o.model.empty() ? "Trained from scratch" : lx::cat("Trained starting from `", o.model, "`")) << " with lexformer "
+       << LEXFORMER_VERSION << ", seed " << o.settings.seed << ".\n\n"
+       << "```sh\n"
+       << (o.causal() ? "" : "echo 'the [MASK] is red' | lexformer fill_mask --model model.lxf\n")
        << "lexformer train_matcher --model model.lxf --train train.tsv --valid valid.tsv --out matcher\n```\n\n"
        << "## Data\n\n";
   for (const auto& file : o.texts) card << (&file == &o.texts.front() ? "`" : ", `") << file << "`";
@@ -40,7 +43,8 @@ std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& 
                                   {"eval_head_similarity", "similarity of heads, f(H)"}})
     if (results.contains(key)) card << "| " << name << " | " << rounded(results[key]) << " |\n";
   card << "\nAll results except the training loss are for " << results["eval_samples"]
-       << " held-out documents (the similarities for at most 100 of them). Losses are in nats per masked token"
+       << " held-out documents (the similarities for at most 100 of them). Losses are in nats per " << (o.causal() ? "" : "masked ")
+       << "token"
        << (o.settings.mth.token_weight != 0 || o.settings.mth.head_weight != 0 ? "; the training loss includes the weighted cosines" : "")
        << ".\n"
        << changed_settings(results["settings"], PretrainOptions().identity("", lx::Json::object()),

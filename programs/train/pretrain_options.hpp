@@ -8,7 +8,19 @@
 
 namespace program {
 
+/// masked: of an encoder; causal: of a decoder, the next token.
+enum class Objective { masked, causal };
+
+}  // namespace program
+
+template <>
+inline constexpr lexformer::Named<program::Objective> lexformer::names_of<program::Objective>[] = {{"masked", program::Objective::masked},
+                                                                                                   {"causal", program::Objective::causal}};
+
+namespace program {
+
 struct PretrainOptions : RunOptions {
+  Objective objective = Objective::masked;
   std::vector<std::string> texts;
   std::string valid, model, model_config, vocab;
   lx::TextStreamOptions stream;
@@ -21,6 +33,8 @@ struct PretrainOptions : RunOptions {
     visit_out(v);
 
     v.group("Model");
+    v.choice("objective", objective, "what is predicted: masked tokens by an encoder, or the next token by a decoder (gpt2, gpt_neo)")
+        .identity(causal());
     v.input("model", model, "initial model: a .lxf file or a HuggingFace folder; a missing head is initialized")
         .shown_as("M.lxf")
         .identity(true);
@@ -42,11 +56,13 @@ struct PretrainOptions : RunOptions {
     v.input("valid", valid, "validation text, instead of held-out documents");
     v.size("held_out", stream.held_out, 0, "hold out every n-th document for validation; 0 = none").excludes("valid");
     v.size("eval_documents", eval_documents, 1, "maximum number of validation documents");
-    settings.visit_masking(v);
+    for (lx::Option& option : v.nested("", [&](OptionVisitor& of_masks) { settings.visit_masking(of_masks); }))
+      option.only_if(!causal(), "belongs to --objective masked");
 
     settings.visit_training(v);
     visit_run(v, settings);
   }
+  bool causal() const { return objective == Objective::causal; }
   void finish(const OptionVisitor&) {
     settings.check();
     finish_run();

@@ -2,6 +2,7 @@
 // A model of each family in double against transformers in double (tests/oracles/make_golden_families.py): hidden states, logits and
 // gradients, of the classifier and of the masked language model; and what a row of io/architecture.hpp refuses.
 #include "lexformer/io/token_pipeline_file.hpp"
+#include "lexformer/models/causal_lm.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "models/golden.hpp"
 #include "support/tiny_tokenizers.hpp"
@@ -59,6 +60,31 @@ struct Family {
     }
     return all;
   }
+  /// Compares logits, loss and gradients of the causal language model, and the loss with the end of each text.
+  void check_causal() {
+    ModelFile file = model(false);
+    CausalLm<double> causal(file, std::nullopt);
+    CHECK_FALSE(causal.next_tokens().end);
+    const auto documents = encodings();
+    std::vector<std::size_t> rows(documents.size());
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    const auto m = make_masked_batch(documents, rows, causal.next_tokens(), 0, 0, 0, causal.features());
+    std::vector<std::int32_t> all(m.batch.ids.size());
+    std::iota(all.begin(), all.end(), 0);
+    golden.check("clm/logits", causal.logits(m.batch, all).value());
+    const auto loss = causal.loss(m.batch, m.positions, m.labels);
+    CHECK(std::abs(loss.item() - golden.file.get<double>("clm/loss").item()) < 1e-10);
+    loss.backward();
+    check_gradients(causal, "clm/gradient/");
+
+    file.tokenizer.add_sep = false;
+    const CausalLm<double> ends(file, std::nullopt);
+    CHECK(ends.next_tokens().end == 3);
+    const auto with_end = make_masked_batch(documents, rows, ends.next_tokens(), 0, 0, 0, ends.features());
+    CHECK(with_end.labels.size() == all.size());
+    CHECK(std::abs(ends.loss(with_end.batch, with_end.positions, with_end.labels).item() - golden.file.get<double>("clm/end_loss").item()) <
+          1e-10);
+  }
   /// Compares the gradients of all parameters; those that the file lacks are 0.
   template <class Model>
   void check_gradients(Model& model, const std::string& start) {
@@ -97,6 +123,7 @@ TEST_CASE("families: hidden states, logits and gradients of transformers' models
     cross_entropy(y.logits, family.golden.integers("labels")).backward();
     family.check_gradients(model, "gradient/");
 
+    if (!model.config().architecture().causal_lm.empty()) family.check_causal();
     if (!model.config().architecture().masked_lm) continue;
     MaskedLm<double> masked(family.model(true), std::nullopt);
     std::vector<std::int32_t> rows, labels;

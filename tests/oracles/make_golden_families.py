@@ -7,6 +7,8 @@
 Needs torch, transformers and safetensors; the tests only read the files. start/ and gradient/ + HuggingFace's names: the initial
 parameters and the gradients of the mean cross-entropy; hidden/K and logits: of the padded sequences, without the padding;
 mlm/start/, mlm/gradient/, mlm/logits: of the masked language model on the same encoder, whose labels are the ids of each third token.
+clm/logits, clm/loss, clm/gradient/: of the causal language model on the same decoder, the loss as transformers computes it; clm/end_loss: the
+mean cross-entropy if the last token of each sequence also predicts eos_token_id.
 """
 import json
 import sys
@@ -32,6 +34,7 @@ GPT2 = dict(vocab_size=31, n_embd=12, n_layer=2, n_head=3, n_positions=24, embd_
 NEO = dict(vocab_size=31, hidden_size=12, num_layers=4, num_heads=3, max_position_embeddings=48, attention_types=[[["global", "local"], 2]], window_size=4,
            pad_token_id=3, bos_token_id=3, eos_token_id=3, attn_implementation="eager")
 NO_MASKED = ("GPT2", "GPTNeo")
+CAUSAL = {"GPT2": "GPT2LMHeadModel", "GPTNeo": "GPTNeoForCausalLM"}
 # Name: class prefix, config, lengths of sequences, types, and the place of a padding token inside the first sequence.
 FAMILIES = {
     "distilbert": ("DistilBert", DISTIL, [24, 5, 11], None),
@@ -86,6 +89,19 @@ def gradients(model, loss, prefix):
     return {f"{prefix}gradient/{name}": p.grad for name, p in parameters(model).items() if p.grad is not None and torch.any(p.grad != 0)}
 
 
+def causal(model, classifier, ids, mask, kept):
+    """The golden values of a causal language model with the weights of a classifier."""
+    model.load_state_dict(classifier.state_dict(), strict=False)
+    model.tie_weights()
+    no_padding(model)
+    y = model(input_ids=ids, attention_mask=mask, labels=torch.where(mask == 1, ids, -100))
+    out = {"clm/logits": torch.cat([y.logits[i][kept[i]] for i in range(len(ids))]), "clm/loss": y.loss.reshape(1)}
+    out.update({key: value for key, value in gradients(model, y.loss, "clm/").items() if "lm_head" not in key})
+    following = torch.cat([torch.cat([ids[i][kept[i]][1:], torch.tensor([model.config.eos_token_id])]) for i in range(len(ids))])
+    out["clm/end_loss"] = torch.nn.functional.cross_entropy(out["clm/logits"], following).reshape(1)
+    return out
+
+
 def in_double():
     """transformers computes the angles and the softmax of ModernBERT and the scores of GPT-Neo in float32."""
     torch.Tensor.float = torch.Tensor.double
@@ -109,6 +125,8 @@ def write(name):
     if kind in NO_MASKED:
         out.update(gradients(model, torch.nn.functional.cross_entropy(y.logits, labels), ""))
         flat = torch.cat([ids[i][kept[i]] for i in range(len(lengths))])
+        if kind in CAUSAL:
+            out.update(causal(getattr(transformers, CAUSAL[kind])(config).double().eval(), model, ids, mask, kept))
         return save(name, config, out, flat, lengths, labels)
     out.update(gradients(model, torch.nn.functional.cross_entropy(y.logits, labels), ""))
     masked = getattr(transformers, kind + "ForMaskedLM")(config).double().eval()

@@ -75,6 +75,7 @@ struct Architecture {
   bool masked_gelu = false;  // whether its activation is gelu whatever hidden_act is
   // Its layers before the word embeddings. If they are those of the classification head, they have its biases and activation.
   std::string_view masked_dense = "cls.predictions.transform.dense", masked_norm = "cls.predictions.transform.LayerNorm";
+  std::string_view causal_lm{};  // HuggingFace's class of the causal language model; empty: there is none
 };
 
 /// All of them; the first is BERT.
@@ -306,7 +307,8 @@ inline constexpr std::array architecture_rows{
                  .head_pooling = HeadPooling::last,
                  .head_out = "score",
                  .head_bias = false,
-                 .masked_lm = false},
+                 .masked_lm = false,
+                 .causal_lm = "GPT2LMHeadModel"},
     Architecture{.model_type = "gpt_neo",
                  .name = "GPTNeo",
                  .prefix = "transformer.",
@@ -342,7 +344,8 @@ inline constexpr std::array architecture_rows{
                  .head_pooling = HeadPooling::last,
                  .head_out = "score",
                  .head_bias = false,
-                 .masked_lm = false},
+                 .masked_lm = false,
+                 .causal_lm = "GPTNeoForCausalLM"},
 };
 
 }  // namespace detail

@@ -13,6 +13,7 @@
 
 #include "lexformer/models/pretrained.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
+#include "lexformer/text/masking.hpp"
 
 namespace lexformer {
 
@@ -57,6 +58,8 @@ class MaskedLm : public Pretrained<T, Dev> {
   MaskedLm& operator=(MaskedLm&&) noexcept = default;
   ~MaskedLm() override;
 
+  using Predicted = Masker;
+
   struct Output {
     Var<accumulate_t<T>, Dev> loss;  // L_MLM
     EncoderOutput<T, Dev> encoder;   // for losses that read hidden states or attention
@@ -81,7 +84,12 @@ class MaskedLm : public Pretrained<T, Dev> {
     return (*this)(batch, positions, labels, forward).loss;
   }
   /// Computes the logits of all tokens of the vocabulary at these token rows: (positions, V).
-  Var<T, Dev> logits(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions) const;
+  Var<T, Dev> logits(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions) const {
+    return logits(this->encoder()(batch), positions);
+  }
+  Var<T, Dev> logits(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) const {
+    return linear(transformed(y, positions), this->encoder().embeddings.word.weight, head_->bias);
+  }
 
  private:
   void make(const std::string& where);
@@ -141,11 +149,6 @@ typename MaskedLm<T, Dev>::Output MaskedLm<T, Dev>::operator()(const DeviceBatch
   const NameScope scope("head");
   auto loss = linear_cross_entropy(transformed(y, positions), this->encoder().embeddings.word.weight, head_->bias, labels);
   return {std::move(loss), std::move(y)};
-}
-
-template <class T, class Dev>
-Var<T, Dev> MaskedLm<T, Dev>::logits(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions) const {
-  return linear(transformed(this->encoder()(batch), positions), this->encoder().embeddings.word.weight, head_->bias);
 }
 
 #if defined(LEXFORMER_COMPILED)

@@ -66,7 +66,7 @@ class Tokenizer {
   const TokenTemplate& around(std::size_t texts) const { return texts == 1 ? single_ : pair_; }
   /// Reserves memory so that most texts need one allocation per member, assuming three bytes per token.
   static void reserve(Encoding& out, std::size_t bytes, std::size_t max_length, std::size_t texts);
-  /// Makes the template of pairs that of TokenizerOptions::pair_form. Errors (usage): it has no effect; its separator is unknown.
+  /// Changes the template of pairs to TokenizerOptions::pair_form. Errors (usage): it has no effect; its separator is unknown.
   void set_pair_form();
   /// Errors: the special tokens alone take more than max_length.
   void check_length(const TokenTemplate& around, std::size_t max_length, const char* who) const;
@@ -126,7 +126,7 @@ LEXFORMER_INLINE void Tokenizer::set_pair_form() {
     if (options_.pair_separator.empty())
       fail_usage("separator", "is missing: the tokenizer has no token after a text, and the config no 'eos_token_id'; name a token");
     const auto id = vocabulary_.id(options_.pair_separator);
-    if (!id) fail_usage("separator", in_quotes(options_.pair_separator), " is no token of the vocabulary; name one that is");
+    if (!id) fail_usage("separator", in_quotes(options_.pair_separator), " is not in the vocabulary; name a token that is");
     if (pair_.between.empty()) pair_.between = {{*id, pair_.left_type}};
     if (pair_.after.empty()) pair_.after = {{*id, pair_.right_type}};
   }

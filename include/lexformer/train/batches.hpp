@@ -49,12 +49,14 @@ class PairBatches {
   std::vector<std::vector<std::size_t>> rows_;
 };
 
-/// Batches of masked documents from a text stream. Caches one block. Stream and tokenizer must outlive this object.
+/// Batches of documents from a text stream, with the tokens to predict. Predicted: Masker or NextTokens. Caches one block. Stream and
+/// tokenizer must outlive this object.
+template <class Predicted = Masker>
 class TextBatches {
  public:
-  TextBatches(const TextStream& stream, const Tokenizer& tokenizer, const Masker& masker, std::size_t size, std::uint64_t seed,
+  TextBatches(const TextStream& stream, const Tokenizer& tokenizer, const Predicted& predicted, std::size_t size, std::uint64_t seed,
               std::vector<FeatureMaker> features = {})
-      : stream_(stream), tokenizer_(tokenizer), masker_(masker), features_(std::move(features)), plan_{.size = size, .seed = seed} {
+      : stream_(stream), tokenizer_(tokenizer), predicted_(predicted), features_(std::move(features)), plan_{.size = size, .seed = seed} {
     if (size == 0) fail_usage("TextBatches", "a batch has at least one document");
   }
   std::size_t batches() const { return stream_.batches(plan_.size); }
@@ -68,18 +70,18 @@ class TextBatches {
       block_ = block;
       // Later blocks may: a block of few documents, or of another script.
       if (block == 0 &&
-          std::none_of(loaded_->documents.begin(), loaded_->documents.end(), [&](const auto& d) { return masker_.has_candidates(d); }))
+          std::none_of(loaded_->documents.begin(), loaded_->documents.end(), [&](const auto& d) { return predicted_.has_candidates(d); }))
         fail("TextBatches", loaded_->documents.size(),
              " documents have no word that could be masked: are they of the vocabulary's language?");
     }
-    return make_masked_batch(loaded_->documents, loaded_->batches.at(number % of_block), masker_, plan_.seed, epoch, loaded_->first,
+    return make_masked_batch(loaded_->documents, loaded_->batches.at(number % of_block), predicted_, plan_.seed, epoch, loaded_->first,
                              features_);
   }
 
  private:
   const TextStream& stream_;
   const Tokenizer& tokenizer_;
-  Masker masker_;
+  Predicted predicted_;
   std::vector<FeatureMaker> features_;
   BatchPlan plan_;
   std::optional<TextBlock> loaded_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pre-training of an encoder on plain text as a masked language model (BERT without next-sentence prediction), with MTH's regularizers.
+// Pre-training on plain text: of an encoder as a masked language model (BERT without next-sentence prediction), of a decoder as a causal
+// one; with MTH's regularizers.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "lexformer/data/masked_batch.hpp"
 #include "lexformer/data/text_stream.hpp"
 #include "lexformer/models/analysis.hpp"
+#include "lexformer/models/causal_lm.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
 #include "lexformer/ops/loss.hpp"
@@ -38,28 +40,35 @@ struct PretrainingSettings : TrainingSettings {
   void check() const;
 };
 
-/// Means over all masked tokens of some documents; and the similarity of tokens and heads in the first 100, without masks.
-struct MaskedLmScores {
+/// Means over all predicted tokens of some documents; and the similarity of tokens and heads in the first 100, without masks.
+struct LanguageModelScores {
   double loss = 0, accuracy = 0, token_similarity = 0, head_similarity = 0;
 };
 
-/// Scores a model with masks that do not depend on the seed of a run. scored: called after each batch with the number of its documents;
-/// what it throws ends the call. Errors: no document has a word that can be masked.
-template <class T, class Dev>
-MaskedLmScores score_masked_lm(const MaskedLm<T, Dev>& model, const std::vector<Encoding>& documents, const Masker& masker,
-                               std::size_t batch, const std::function<void(std::size_t)>& scored = {}) {
+/// Scores a model: MaskedLm with masks that do not depend on the seed of a run, or CausalLm. scored: called after each batch with the
+/// number of its documents; what it throws ends the call. Errors: no document has a token that can be predicted.
+template <class Model>
+LanguageModelScores score_language_model(const Model& model, const std::vector<Encoding>& documents,
+                                         const typename Model::Predicted& predicted, std::size_t batch,
+                                         const std::function<void(std::size_t)>& scored = {}) {
   const NoGrad no_grad;
   const auto makers = model.features();
+  const std::size_t most = std::max<std::size_t>(1, (std::size_t{1} << 25) / model.config().vocab_size);  // rows of logits at a time
   double loss = 0;
   std::size_t right = 0, total = 0;
   for (const auto& rows : batches_by_length(token_counts(documents), batch)) {
-    const auto m = make_masked_batch(documents, rows, masker, 0, 0, 0, makers);
+    const auto m = make_masked_batch(documents, rows, predicted, 0, 0, 0, makers);
     if (m.positions.empty()) continue;
-    const Var<> logits(cast<float>(model.logits(m.batch, m.positions)).value().template to<Cpu>());
-    loss += static_cast<double>(m.labels.size()) * static_cast<double>(cross_entropy(logits, std::span(m.labels)).item());
-    for (std::size_t i = 0; i < m.labels.size(); ++i) {
-      const float* row = logits.value().data() + i * logits.dim(1);
-      right += std::max_element(row, row + logits.dim(1)) - row == m.labels[i] ? 1u : 0u;
+    const auto hidden = model.encoder()(m.batch);
+    for (std::size_t begin = 0; begin < m.positions.size(); begin += most) {
+      const std::size_t count = std::min(most, m.positions.size() - begin);
+      const auto labels = std::span(m.labels).subspan(begin, count);
+      const Var<> logits(cast<float>(model.logits(hidden, std::span(m.positions).subspan(begin, count))).value().template to<Cpu>());
+      loss += static_cast<double>(count) * static_cast<double>(cross_entropy(logits, labels).item());
+      for (std::size_t i = 0; i < count; ++i) {
+        const float* row = logits.value().data() + i * logits.dim(1);
+        right += std::max_element(row, row + logits.dim(1)) - row == labels[i] ? 1u : 0u;
+      }
     }
     total += m.labels.size();
     if (scored) scored(rows.size());
@@ -72,24 +81,37 @@ MaskedLmScores score_masked_lm(const MaskedLm<T, Dev>& model, const std::vector<
 }
 
 namespace detail {
-Measurement masked_lm_measurement(const MaskedLmScores& scores);
+Measurement language_model_measurement(const LanguageModelScores& scores);
 JsonValue pretraining_identity(PretrainingSettings settings, const TextStream& text, const JsonValue& of_caller);
+
+/// What a model predicts.
+template <class T, class Dev>
+Masker predicted_by(const MaskedLm<T, Dev>& model, const PretrainingSettings& settings) {
+  return Masker(model.tokenizer(), settings.masking);
+}
+template <class T, class Dev>
+NextTokens predicted_by(const CausalLm<T, Dev>& model, const PretrainingSettings&) {
+  return model.next_tokens();
+}
 }  // namespace detail
 
-/// The task for Trainer: masked documents, their loss, and the evaluation on held-out documents.
-template <class T, class Dev>
+/// The task for Trainer: documents, the loss of their predicted tokens, and the evaluation on held-out documents. Model: MaskedLm,
+/// CausalLm.
+template <template <class, class> class Model, class T, class Dev>
 struct PretrainingTask {
+  using Predicted = typename Model<T, Dev>::Predicted;
+
   const PretrainingSettings& settings;
-  MaskedLm<T, Dev>& model;
+  Model<T, Dev>& model;
   const std::vector<Encoding>& valid;
-  Masker masker;
+  Predicted predicted;
   Mth<T, Dev> mth;
-  TextBatches source;
+  TextBatches<Predicted> source;
   std::function<void(std::size_t)> evaluated{};
 
   std::size_t batches() const { return source.batches(); }
   MaskedBatch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
-  /// The loss of the masked tokens plus the weighted regularizers of MTH, which are means over documents. A batch of a few short
+  /// The loss of the predicted tokens plus the weighted regularizers of MTH, which are means over documents. A batch of a few short
   /// documents with only long words may have no masked token; it does not contribute.
   std::vector<double> weights(const MaskedBatch& m) const {
     const double documents = m.positions.empty() ? 0 : static_cast<double>(m.batch.size());
@@ -108,28 +130,29 @@ struct PretrainingTask {
   }
   bool calibrate(const MaskedBatch& m, const ForwardOptions& forward) { return model.calibrate(m.batch, forward); }
   Measurement evaluate() const {
-    return valid.empty() ? Measurement{}
-                         : detail::masked_lm_measurement(score_masked_lm(model, valid, masker, settings.eval_batch, evaluated));
+    return valid.empty()
+               ? Measurement{}
+               : detail::language_model_measurement(score_language_model(model, valid, predicted, settings.eval_batch, evaluated));
   }
   void save(const std::string& path) { model.save(path); }
   void load(const std::string& path) { model.restore(ModelFile::open(path)); }
 };
 
-/// Pre-trains a model on the documents of a text. valid: tokenized documents to evaluate, at the end or every eval_steps; may be empty. The
-/// model of the last step is kept. Errors: of PretrainingSettings::check, Mth, TextBatches and Trainer.
-template <class T, class Dev>
-TrainingResult pretrain(MaskedLm<T, Dev>& model, const TextStream& text, const std::vector<Encoding>& valid,
+/// Pre-trains a model, MaskedLm or CausalLm, on the documents of a text. valid: tokenized documents to evaluate, at the end or every
+/// eval_steps; may be empty. The model of the last step is kept. Errors: of PretrainingSettings::check, Mth, TextBatches and Trainer.
+template <template <class, class> class Model, class T, class Dev>
+TrainingResult pretrain(Model<T, Dev>& model, const TextStream& text, const std::vector<Encoding>& valid,
                         const PretrainingSettings& settings, const TrainingRun& run = {}) {
   settings.check();
   model.encoder().gradient_checkpointing = settings.gradient_checkpointing;
-  const Masker masker(model.tokenizer(), settings.masking);
-  PretrainingTask<T, Dev> task{settings,
-                               model,
-                               valid,
-                               masker,
-                               Mth<T, Dev>(settings.mth, model.config().num_hidden_layers, model.config().num_attention_heads),
-                               TextBatches(text, model.tokenizer(), masker, settings.batch, settings.seed, model.features()),
-                               run.hooks.on_evaluated};
+  const auto predicted = detail::predicted_by(model, settings);
+  PretrainingTask<Model, T, Dev> task{settings,
+                                      model,
+                                      valid,
+                                      predicted,
+                                      Mth<T, Dev>(settings.mth, model.config().num_hidden_layers, model.config().num_attention_heads),
+                                      TextBatches(text, model.tokenizer(), predicted, settings.batch, settings.seed, model.features()),
+                                      run.hooks.on_evaluated};
   AdamW<T, Dev> optimizer(model.parameters(),
                           {.lr = settings.lr, .eps = 1e-6, .weight_decay = settings.weight_decay, .decay_bias_and_norm = false});
   TrainingResult result;
@@ -190,7 +213,7 @@ LEXFORMER_INLINE void PretrainingSettings::check() const {
     fail_usage("gradient_checkpointing", "has no effect with `head_cosine`, which needs the attentions of all layers");
 }
 
-LEXFORMER_INLINE Measurement detail::masked_lm_measurement(const MaskedLmScores& scores) {
+LEXFORMER_INLINE Measurement detail::language_model_measurement(const LanguageModelScores& scores) {
   Measurement m;
   m.log["eval_loss"] = log_number(scores.loss);
   m.log["eval_perplexity"] = log_number(std::exp(scores.loss));
