@@ -103,10 +103,15 @@ struct TokenWord {
   std::size_t first, last;
   std::string text;  // as normalized by the tokenizer
 };
+/// Of a repeated text only the second copy counts, which sees the other text.
 inline std::vector<TokenWord> words_of(const lx::Encoding& e, std::uint8_t type) {
   std::vector<TokenWord> words;
-  for (const lx::Word& word : e.words)
+  bool other_before = false;
+  for (const lx::Word& word : e.words) {
+    if (word.type == type && other_before) words.clear();
     if (word.type == type) words.push_back({word.first, word.last, lx::to_utf8(e.text(word))});
+    other_before = word.type != type;
+  }
   return words;
 }
 
