@@ -10,5 +10,6 @@ template class Pretrained<bfloat16, Cpu>;
 template class Encoder<bfloat16, Cpu>;
 template class CrossEncoder<bfloat16, Cpu>;
 template class MaskedLm<bfloat16, Cpu>;
+template class CausalLm<bfloat16, Cpu>;
 const bool love_plug_of_bfloat16 = register_love_plug<bfloat16, Cpu>();
 }  // namespace lexformer

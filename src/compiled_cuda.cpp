@@ -2,6 +2,7 @@
 // The part of lexformer::cuda that does not need nvcc: models on the device, compiled once for all programs.
 #include "lexformer/attention/terms.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/models/causal_lm.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
@@ -21,6 +22,8 @@ template class Encoder<bfloat16, Cuda>;
 template class CrossEncoder<bfloat16, Cuda>;
 template class MaskedLm<float, Cuda>;
 template class MaskedLm<bfloat16, Cuda>;
+template class CausalLm<float, Cuda>;
+template class CausalLm<bfloat16, Cuda>;
 const bool love_plug_on_device = register_love_plug<float, Cuda>() && register_love_plug<bfloat16, Cuda>();
 namespace detail {
 LEXFORMER_INSTANCES_ON(Cuda, LEXFORMER_SCORER, )

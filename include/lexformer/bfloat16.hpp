@@ -5,6 +5,7 @@
 
 #include "lexformer/attention/terms.hpp"
 #include "lexformer/data/batch.hpp"
+#include "lexformer/models/causal_lm.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/lstm_tagger.hpp"
@@ -48,6 +49,7 @@ extern template class Pretrained<bfloat16, Cpu>;
 extern template class Encoder<bfloat16, Cpu>;
 extern template class CrossEncoder<bfloat16, Cpu>;
 extern template class MaskedLm<bfloat16, Cpu>;
+extern template class CausalLm<bfloat16, Cpu>;
 LEXFORMER_LOVE(extern, bfloat16)
 LEXFORMER_TEXT_CNN(extern, bfloat16)
 LEXFORMER_SENTENCE_ENCODER(extern, bfloat16)
@@ -61,6 +63,7 @@ extern template class Pretrained<bfloat16, Cuda>;
 extern template class Encoder<bfloat16, Cuda>;
 extern template class CrossEncoder<bfloat16, Cuda>;
 extern template class MaskedLm<bfloat16, Cuda>;
+extern template class CausalLm<bfloat16, Cuda>;
 #endif
 
 }  // namespace lexformer

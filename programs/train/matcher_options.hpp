@@ -140,7 +140,7 @@ struct MatcherOptions : RunOptions {
       start.kept.push_back(lx::cat(*max_length, " tokens"));
     }
     start.note = attention.place_lea(config, std::min(max_length.value_or(128), config.max_tokens()), parsed);
-    if (ours && !parsed.given("orders")) encoder.orders = stored->orders;
+    if (ours && texts == 2 && !parsed.given("orders")) encoder.orders = stored->orders;
     const bool same = ours && stored->task.texts == texts;
     take_over_task(same ? &stored->task : nullptr, parsed);
     if (const std::string key(lx::detail::records_key); same && file.metadata.contains(key)) start.metadata[key] = file.text(key);

@@ -110,6 +110,9 @@ void CausalLm<T, Dev>::make(const Json& config, const std::string& where) {
 
 #if defined(LEXFORMER_COMPILED)
 extern template class CausalLm<float, Cpu>;
+#if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
+extern template class CausalLm<float, Cuda>;
+#endif
 #endif
 
 }  // namespace lexformer
