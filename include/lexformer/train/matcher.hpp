@@ -47,6 +47,7 @@ struct MatcherTask {
 
   std::size_t batches() const { return source.batches(); }
   Batch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
+  BatchSize size(const Batch& batch) const { return {batch.index.size(), batch.offsets.tokens()}; }
   /// The number of examples that the loss is a mean over, weighted by class; of pairs of documents, or of queries, when it ranks.
   double weights(const Batch& batch) const {
     if (kind == MatcherLoss::margin) return static_cast<double>(rows_of(batch).ordered_pairs(batch.targets).first.size());

@@ -35,7 +35,7 @@ namespace lexformer {
 struct BatchSize {
   std::size_t samples = 0, tokens = 0;
 };
-inline BatchSize batch_size(const Batch& batch) { return {batch.index.size(), batch.offsets.tokens()}; }
+inline BatchSize batch_size(const Batch& batch) { return {batch.size(), batch.offsets.tokens()}; }
 inline BatchSize batch_size(const MaskedBatch& batch) { return batch_size(batch.batch); }
 
 struct TrainerOptions {
