@@ -109,8 +109,8 @@ struct Family {
 
 TEST_CASE("families: hidden states, logits and gradients of transformers' models") {
   const test::Threads one(1);
-  for (const std::string name : {"distilbert", "distilbert_relu", "mpnet", "roberta", "xlm_roberta", "camembert", "modernbert",
-                                 "modernbert_mean", "gpt2", "gpt2_by_layer", "gpt_neo"}) {
+  for (const std::string name : {"distilbert", "distilbert_relu", "mpnet", "roberta", "xlm_roberta", "camembert", "deberta", "deberta_long",
+                                 "deberta_c2p", "deberta_p2c", "modernbert", "modernbert_mean", "gpt2", "gpt2_by_layer", "gpt_neo"}) {
     CAPTURE(name);
     Family family(name);
     CrossEncoder<double> model(family.model(false));

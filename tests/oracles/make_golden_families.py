@@ -33,7 +33,9 @@ GPT2 = dict(vocab_size=31, n_embd=12, n_layer=2, n_head=3, n_positions=24, embd_
             pad_token_id=3, bos_token_id=3, eos_token_id=3)
 NEO = dict(vocab_size=31, hidden_size=12, num_layers=4, num_heads=3, max_position_embeddings=48, attention_types=[[["global", "local"], 2]], window_size=4,
            pad_token_id=3, bos_token_id=3, eos_token_id=3, attn_implementation="eager")
-NO_MASKED = ("GPT2", "GPTNeo")
+DEBERTA = dict(SIZES, **NO_DROPOUT, relative_attention=True, position_buckets=6, max_relative_positions=16, norm_rel_ebd="layer_norm", share_att_key=True,
+               pos_att_type="p2c|c2p", position_biased_input=False, type_vocab_size=0, max_position_embeddings=16, pad_token_id=0)
+NO_MASKED = ("DebertaV2", "GPT2", "GPTNeo")
 CAUSAL = {"GPT2": "GPT2LMHeadModel", "GPTNeo": "GPTNeoForCausalLM"}
 # Name: class prefix, config, lengths of sequences, types, and the place of a padding token inside the first sequence.
 FAMILIES = {
@@ -42,6 +44,12 @@ FAMILIES = {
     "mpnet": ("MPNet", dict(SIZES, **NO_DROPOUT, max_position_embeddings=202, layer_norm_eps=1e-5, pad_token_id=1), [200, 7], 5),
     "roberta": ("Roberta", ROBERTA, [22, 5, 11], 3),
     "xlm_roberta": ("XLMRoberta", dict(ROBERTA, pad_token_id=2), [21, 4], 2),
+    "deberta": ("DebertaV2", DEBERTA, [30, 5, 1], None),
+    "deberta_long": ("DebertaV2", dict(DEBERTA, num_hidden_layers=1, position_buckets=256, max_relative_positions=-1, max_position_embeddings=512), [400], None),
+    "deberta_c2p": ("DebertaV2", dict(DEBERTA, pos_att_type=["c2p"], type_vocab_size=2, embedding_size=8, norm_rel_ebd="none", hidden_act="gelu_new"), [20, 6],
+                    None),
+    "deberta_p2c": ("DebertaV2", dict(DEBERTA, pos_att_type="p2c", position_buckets=-1, max_relative_positions=9, position_biased_input=True,
+                                      max_position_embeddings=24, pooler_hidden_act="tanh"), [24, 7], None),
     "modernbert": ("ModernBert", MODERN, [40, 1, 4, 5, 9], None),
     "modernbert_mean": ("ModernBert", dict(MODERN, num_hidden_layers=3, classifier_pooling="mean", classifier_bias=True, norm_bias=True, mlp_bias=True,
                                            attention_bias=True, hidden_activation="gelu_new", decoder_bias=False), [20, 6], None),
@@ -103,7 +111,7 @@ def causal(model, classifier, ids, mask, kept):
 
 
 def in_double():
-    """transformers computes the angles and the softmax of ModernBERT and the scores of GPT-Neo in float32."""
+    """transformers computes the angles and the softmax of ModernBERT, the scores of GPT-Neo and the scale and buckets of DeBERTa in float32."""
     torch.Tensor.float = torch.Tensor.double
     torch.float = torch.float32 = torch.float64
 

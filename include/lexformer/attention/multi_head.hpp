@@ -69,6 +69,11 @@ struct MultiHeadAttention {
     return linear(x, weights, biases);
   }
 
+  /// x W_q^T + b_q and x W_k^T + b_k of rows x that are not tokens, (R, D) -> (R, D). The products are not in 8 bits, even if the weights
+  /// are.
+  Var<T, Dev> query_of(const Var<T, Dev>& x) const { return project(x, query, 0); }
+  Var<T, Dev> key_of(const Var<T, Dev>& x) const { return project(x, key, options.width); }
+
   /// The inputs of the attention call: q, k and v after the terms' transformations, and the score terms.
   struct Prepared {
     Var<T, Dev> qkv;  // (N, 3 D)
@@ -76,7 +81,7 @@ struct MultiHeadAttention {
   };
   Prepared prepare(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
     auto qkv = projections(x);
-    const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward};
+    const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward, this};
     for (const auto& term : terms) qkv = term->transform(in);
     auto scores = layer.shared;
     if (options.scale != 0 && !scores.scale) scores.scale = static_cast<accumulate_t<T>>(options.scale);
@@ -94,7 +99,7 @@ struct MultiHeadAttention {
   Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
     const NameScope scope("attention");
     const auto [qkv, scores] = prepare(options.pre_norm && options.norms ? norm(x) : x, layer);
-    const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward};
+    const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward, this};
     auto call = layer.attention;
     call.dropout = layer.forward.dropout(options.attention_dropout, attention_site);
     const auto y = core ? (*core)(in, scores, call) : attention(qkv, layer.batch.offsets, options.heads, scores, call);
@@ -111,6 +116,13 @@ struct MultiHeadAttention {
   }
 
  private:
+  /// first_row: of the layer's weights among those in 8 bits.
+  Var<T, Dev> project(const Var<T, Dev>& x, const Linear<T, Dev>& layer, std::size_t first_row) const {
+    if (!int8) return linear(x, layer.weight, layer.bias);
+    const auto floats = int8->unpack(first_row, options.width).dequantized();
+    const Var<float> weight(Tensor<float>::from(floats, {options.width, options.width}));
+    return linear(x, Var<T, Dev>(cast<T>(weight).value().template to<Dev>()), layer.bias);
+  }
   /// Moves the values into one Tensor.
   static void join(const std::vector<Var<T, Dev>*>& parts, const Shape& shape) {
     Tensor<T, Dev> all(shape);

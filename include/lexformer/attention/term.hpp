@@ -13,6 +13,9 @@
 
 namespace lexformer {
 
+template <class T, class Dev>
+struct MultiHeadAttention;  // attention/multi_head.hpp
+
 /// The inputs of a term for one attention call.
 template <class T = float, class Dev = Cpu>
 struct AttentionInputs {
@@ -20,6 +23,7 @@ struct AttentionInputs {
   const DeviceBatch<T, Dev>& batch;  // ids, type ids, word ids, positions, offsets, features
   std::size_t heads;                 // H
   ForwardOptions forward;
+  const MultiHeadAttention<T, Dev>* layer = nullptr;  // for a term that reads its weights; null for a term shared by all layers
 };
 
 template <class T = float, class Dev = Cpu>

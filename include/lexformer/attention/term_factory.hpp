@@ -34,7 +34,7 @@ struct TextKnowledge;  // knowledge/knowledge.hpp
 /// The sizes of an encoder.
 struct EncoderSizes {
   std::size_t layers = 0, heads = 0, width = 0, max_length = 0;
-  double layer_norm_eps = 1e-12;
+  double layer_norm_eps = 1e-12, hidden_dropout = 0;
 
   std::size_t head_size() const { return width / heads; }
 };

@@ -20,7 +20,7 @@ namespace lexformer {
 enum class PositionRule { from_zero, after_padding, after_one };
 
 /// The attention terms of all models of a family (models/transformer_config.hpp: family_terms).
-enum class FamilyTerms { none, mpnet, modernbert, gpt2, gpt_neo };
+enum class FamilyTerms { none, mpnet, deberta, modernbert, gpt2, gpt_neo };
 
 /// Which token vector a classification head reads: the first; the one that classifier_pooling says; the last that is not pad_token_id.
 enum class HeadPooling { first, chosen, last };
@@ -54,8 +54,10 @@ struct Architecture {
   // Beginnings of the names of heads that are not part of the encoder.
   std::string_view heads;
 
-  bool token_types = true;  // whether the embeddings have a table of token types
+  bool token_types = true;  // whether the embeddings have a table of token types; type_vocab_size 0: unless the config has another number
   PositionRule positions = PositionRule::from_zero;
+  bool any_length = false;        // whether texts may be longer than max_position_embeddings if there is no table of positions
+  bool early_projection = false;  // the projection of embeddings has no bias and is before the norm; embedding_size: by default hidden_size
   FamilyTerms terms = FamilyTerms::none;
   bool attention_dropout = true;  // whether there is dropout between attention and its residual sum
 
@@ -241,6 +243,31 @@ inline constexpr std::array architecture_rows{
                  .head_out = "classifier.out_proj",
                  .head_act = "tanh",
                  .masked_gelu = true},
+    Architecture{.model_type = "deberta-v2",
+                 .name = "DebertaV2",
+                 .prefix = "deberta.",
+                 .vocab_size = 128100,
+                 .hidden_size = 1536,
+                 .num_hidden_layers = 24,
+                 .num_attention_heads = 24,
+                 .intermediate_size = 6144,
+                 .type_vocab_size = 0,
+                 .layer_norm_eps = 1e-7,
+                 .keys = "classifier_dropout=cls_dropout position_embedding_type=",
+                 .free_keys = "relative_attention position_buckets max_relative_positions norm_rel_ebd share_att_key pos_att_type "
+                              "position_biased_input pooler_hidden_size pooler_hidden_act pooler_dropout attention_head_size "
+                              "conv_kernel_size conv_groups conv_act legacy",
+                 .tensors = ".attention.self.query_proj.=.attention.self.query. .attention.self.key_proj.=.attention.self.key. "
+                            ".attention.self.value_proj.=.attention.self.value. embeddings.embed_proj.=embeddings_project. "
+                            "encoder.rel_embeddings.weight=lexformer.encoder.layer.0.positions.table "
+                            "encoder.LayerNorm.=lexformer.encoder.layer.0.positions.norm. pooler.dense.=classifier.dense.",
+                 .heads = "classifier. cls. lm_predictions. mask_predictions. qa_outputs.",
+                 .any_length = true,
+                 .early_projection = true,
+                 .terms = FamilyTerms::deberta,
+                 .head_dense = "classifier.dense",
+                 .head_out = "classifier",
+                 .masked_lm = false},
     Architecture{.model_type = "modernbert",
                  .name = "ModernBert",
                  .prefix = "model.",

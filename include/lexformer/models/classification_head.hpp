@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lexformer/models/cross_encoder_options.hpp"
@@ -21,7 +22,7 @@ struct HeadLayers {
   Activation act = Activation::gelu;
   Pooling pooling = Pooling::cls;
   double dropout = 0;
-  bool dropout_before = false;  // whether x has dropout as well
+  std::optional<double> input_dropout{};  // of x, if it has dropout
 };
 
 HeadLayers head_layers(const CrossEncoderOptions& options, const TransformerConfig& config);
@@ -48,13 +49,14 @@ struct ClassificationHead {
   /// hidden (N, D) -> logits (B, labels)
   Var<T, Dev> operator()(const Var<T, Dev>& hidden, const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const {
     const NameScope scope("head");
-    const auto first = forward.dropout(layers.dropout, first_site), second = forward.dropout(layers.dropout, second_site);
+    const auto later = forward.dropout(layers.dropout, layers.input_dropout ? second_site : first_site);
     const auto x = layers.pooling == Pooling::none ? select_rows(hidden, batch.feature(last_token, "ClassificationHead").indices)
                                                    : pool(hidden, batch.offsets, layers.pooling);  // (B, D)
-    if (activation_last) return out(activate(layers.act, (*norm)((*dense)(x), first)));
+    if (activation_last) return out(activate(layers.act, (*norm)((*dense)(x), later)));
     if (!dense) return out(x);
-    const auto y = activate(layers.act, (*dense)(layers.dropout_before ? dropout(x, first) : x));
-    return out(dropout(norm ? (*norm)(y) : y, layers.dropout_before ? second : first));
+    const auto input = layers.input_dropout ? dropout(x, forward.dropout(*layers.input_dropout, first_site)) : x;
+    const auto y = activate(layers.act, (*dense)(input));
+    return out(dropout(norm ? (*norm)(y) : y, later));
   }
   void visit(ParameterVisitor<T, Dev>& v) {
     if (dense) v(layers.dense, *dense);
@@ -99,7 +101,7 @@ LEXFORMER_INLINE HeadLayers head_layers(const CrossEncoderOptions& options, cons
           .act = config.head_act,
           .pooling = of_family(config.head_pooling),
           .dropout = config.classifier_dropout,
-          .dropout_before = a.head_dropout};
+          .input_dropout = a.head_dropout ? std::optional(config.head_dropout) : std::nullopt};
 }
 
 }  // namespace lexformer

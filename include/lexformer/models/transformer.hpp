@@ -29,7 +29,8 @@ inline DropoutSites head() { return {0x10000, 0x10000}; }
 inline DropoutSites terms() { return {0x20000, 0x10000}; }  // of attention terms and cores, in the order of the config's list
 }  // namespace site
 
-/// The embeddings: x = dropout(LayerNorm(word[id] + type[type_id] + position[row])); in Electra x W^T + b if the sizes differ.
+/// The embeddings: x = dropout(LayerNorm(word[id] + type[type_id] + position[row])); in Electra x W^T + b if the sizes differ, in DeBERTa
+/// LayerNorm(sum W^T).
 /// The position embeddings are left out if a position scheme replaces them (TermFactory::positions), the types if the family has none.
 /// LayerNorm is left out in families without one. row: the token's place in its sequence, or the feature `position_rows` where the family
 /// counts otherwise (PositionRule).
@@ -39,7 +40,8 @@ struct TransformerEmbeddings {
   std::unique_ptr<Embedding<T, Dev>> position;
   std::unique_ptr<Embedding<T, Dev>> type;
   std::unique_ptr<LayerNorm<T, Dev>> norm;
-  std::unique_ptr<Linear<T, Dev>> projection;   // Electra's embeddings_project
+  std::unique_ptr<Linear<T, Dev>> projection;   // Electra's embeddings_project, DeBERTa's embed_proj
+  bool early_projection;                        // before the norm
   std::shared_ptr<EmbeddingPlug<T, Dev>> plug;  // changes word[id] of some tokens; usually null
   std::size_t max_length, position_offset;
   double dropout_p;
@@ -50,12 +52,14 @@ struct TransformerEmbeddings {
                      ? std::make_unique<Embedding<T, Dev>>(c.max_position_embeddings, c.embedding_size, init)
                      : nullptr),
         type(c.type_vocab_size != 0 ? std::make_unique<Embedding<T, Dev>>(c.type_vocab_size, c.embedding_size, init) : nullptr),
-        norm(c.architecture().embedding_norm ? std::make_unique<LayerNorm<T, Dev>>(c.embedding_size, c.layer_norm_eps, init, c.norm_bias)
-                                             : nullptr),
+        early_projection(c.architecture().early_projection),
         max_length(c.max_tokens()),
         position_offset(c.position_offset),
         dropout_p(c.hidden_dropout_prob) {
-    if (c.embedding_size != c.hidden_size) projection = std::make_unique<Linear<T, Dev>>(c.embedding_size, c.hidden_size, init);
+    const std::size_t width = early_projection ? c.hidden_size : c.embedding_size;
+    if (c.architecture().embedding_norm) norm = std::make_unique<LayerNorm<T, Dev>>(width, c.layer_norm_eps, init, c.norm_bias);
+    if (c.embedding_size != c.hidden_size)
+      projection = std::make_unique<Linear<T, Dev>>(c.embedding_size, c.hidden_size, init, !early_projection);
   }
   Var<T, Dev> operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const {
     const NameScope scope("embeddings");
@@ -72,10 +76,11 @@ struct TransformerEmbeddings {
     if (position && position_offset == 0) lookups.push_back({position->weight, batch.position_ids});
     if (position && position_offset != 0)
       lookups.push_back({position->weight, batch.feature(position_rows, "TransformerEmbeddings").indices});
-    const auto sum = embedding_sum(words, lookups);
+    auto sum = embedding_sum(words, lookups);
+    if (projection && early_projection) sum = (*projection)(sum);
     const auto mask = forward.dropout(dropout_p, site::embeddings);
     const auto x = norm ? (*norm)(sum, mask) : dropout(sum, mask);
-    return projection ? (*projection)(x) : x;  // (N, D)
+    return projection && !early_projection ? (*projection)(x) : x;  // (N, D)
   }
 };
 

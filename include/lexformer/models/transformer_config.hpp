@@ -30,6 +30,7 @@ struct TransformerConfig {
   double hidden_dropout_prob = 0.1, attention_probs_dropout_prob = 0.1, layer_norm_eps = 1e-12, initializer_range = 0.02;
   double layer_dropout = 0.1;       // before the residual sums; hidden_dropout_prob: of the embeddings
   double classifier_dropout = 0.1;  // of HuggingFace's head; default hidden_dropout_prob
+  double head_dropout = 0.1;        // before the dense layer of this head, where it has dropout; default classifier_dropout
   double tagger_dropout = 0.1;      // of HuggingFace's head for tokens
   bool qkv_bias = true, attention_bias = true, mlp_bias = true, norm_bias = true, head_bias = true;  // head_bias: of the head's dense layer
   bool decoder_bias = true;                   // of the output of a masked language model
@@ -40,13 +41,19 @@ struct TransformerConfig {
   std::vector<TermConfig> attention{};        // attention terms, including the position scheme
 
   const Architecture& architecture() const { return find_architecture(model_type, "TransformerConfig"); }
-  /// The most tokens of a sequence.
-  std::size_t max_tokens() const { return max_position_embeddings - position_offset; }
+  /// How many positions there are.
+  std::size_t positions() const { return max_position_embeddings - position_offset; }
+  /// The most tokens of a sequence: the positions, unless the family needs none.
+  std::size_t max_tokens() const {
+    return architecture().any_length && !position_embeddings.value_or(true) ? std::size_t{1} << 20 : positions();
+  }
+  EncoderSizes sizes() const {
+    return {num_hidden_layers, num_attention_heads, hidden_size, positions(), layer_norm_eps, hidden_dropout_prob};
+  }
   /// Whether a token sees only the tokens before it, as in GPT-2.
   bool causal() const;
   /// Lets tokens also see those after them. Errors (usage): they do already.
   void make_bidirectional();
-  EncoderSizes sizes() const { return {num_hidden_layers, num_attention_heads, hidden_size, max_tokens(), layer_norm_eps}; }
 };
 
 /// Parses a config.json; `where` names the file in errors. Every number is checked before it is used as a size.
@@ -127,6 +134,23 @@ LEXFORMER_INLINE void parse_positions(const Json& json, const std::string& where
               " rows are not used; at least 2 more are needed");
 }
 
+/// DeBERTa-v2: what has to be as in the supported models, and the head, whose dropout is not that of a tagger.
+LEXFORMER_INLINE void parse_deberta(const Json& json, const std::string& where, TransformerConfig& config) {
+  for (const char* key : {"relative_attention", "share_att_key"})
+    if (!get_bool(json, key, where, false)) fail_file(where, "'", key, "' is not true, which is not supported");
+  if (find_value(json, "conv_kernel_size", false, where) != nullptr && get_size(json, "conv_kernel_size", 0, 1u << 16, where) != 0)
+    fail_file(where, "'conv_kernel_size' is not 0: a convolution beside the first layer is not supported");
+  if (const auto width = get_size(json, "pooler_hidden_size", 1, 1u << 16, where, config.hidden_size); width != config.hidden_size)
+    fail_file(where, "'pooler_hidden_size' is ", width, ", expected 'hidden_size' ", config.hidden_size);
+  if (const auto width = get_size(json, "attention_head_size", 0, 1u << 16, where, 0);
+      width != 0 && width * config.num_attention_heads != config.hidden_size)
+    fail_file(where, "'attention_head_size' ", width, " times 'num_attention_heads' ", config.num_attention_heads, " is not 'hidden_size' ",
+              config.hidden_size);
+  config.head_act = get_name<Activation>(json, "pooler_hidden_act", where, config.head_act);
+  config.head_dropout = get_number(json, "pooler_dropout", 0, 0.99, where, 0);
+  config.tagger_dropout = config.hidden_dropout_prob;
+}
+
 /// Reads what a row leaves to the config: biases, the scale of scores and the head.
 LEXFORMER_INLINE void parse_structure(const Json& json, const std::string& where, const Architecture& a, TransformerConfig& config) {
   config.qkv_bias = a.qkv_bias;
@@ -150,12 +174,45 @@ LEXFORMER_INLINE void parse_structure(const Json& json, const std::string& where
     config.head_act = get_name<Activation>(json, "classifier_activation", where, config.head_act);
   }
   if (get_number(json, "mlp_dropout", 0, 1, where, 0) != 0) fail_file(where, "'mlp_dropout' is not 0, which is not supported");
+  if (a.terms == FamilyTerms::deberta) parse_deberta(json, where, config);
   if (a.terms == FamilyTerms::gpt2) {
     config.scale_by_layer = get_bool(json, "scale_attn_by_inverse_layer_idx", where, false);
     if (!get_bool(json, "scale_attn_weights", where, true)) fail_file(where, "'scale_attn_weights' is false, which is not supported");
     if (get_bool(json, "reorder_and_upcast_attn", where, false))
       fail_file(where, "'reorder_and_upcast_attn' is true, which is not supported");
   }
+}
+
+/// DeBERTa-v2: relative positions by the layers' own projections (attention/deberta.hpp).
+LEXFORMER_INLINE std::vector<TermConfig> deberta_terms(const Json& json, const std::string& where, std::size_t positions) {
+  const auto positive = [&](const char* key) {  // -1: none
+    const Json* value = find_value(json, key, false, where);
+    const bool none = value != nullptr && value->is_number_integer() && *value < 1;
+    return none ? std::size_t{0} : get_size(json, key, 1, 65535, where, 0);
+  };
+  const std::size_t buckets = positive("position_buckets"), given = positive("max_relative_positions");
+  const std::size_t distance = given == 0 ? positions : given;
+  const std::string norm = get_string(json, "norm_rel_ebd", where, "none");
+  if (norm != "layer_norm" && norm != "none") fail_file(where, "'norm_rel_ebd' is ", in_quotes(norm), ", expected layer_norm or none");
+  std::string types;  // with spaces between
+  if (const Json* list = find_value(json, "pos_att_type", false, where); list != nullptr && list->is_array())
+    for (const Json& type : *list) types += " " + (type.is_string() ? type.get<std::string>() : shown(type));
+  else
+    types = get_string(json, "pos_att_type", where, "");
+  std::replace(types.begin(), types.end(), '|', ' ');
+  bool c2p = false, p2c = false;
+  each_word(types, [&](std::string_view type) {
+    if (type != "c2p" && type != "p2c") fail_file(where, "'pos_att_type' holds ", in_quotes(type), ", expected c2p, p2c or both");
+    (type == "c2p" ? c2p : p2c) = true;
+  });
+  if (!c2p && !p2c) fail_file(where, "'pos_att_type' is missing or empty, expected c2p, p2c or both");
+  return {TermConfig("deberta", JsonValue(Json{{"size", buckets == 0 ? distance : buckets},
+                                               {"buckets", buckets},
+                                               {"max_distance", buckets == 0 ? 0 : distance},
+                                               {"shared", true},
+                                               {"norm", norm == "layer_norm"},
+                                               {"c2p", c2p},
+                                               {"p2c", p2c}}))};
 }
 
 /// The number `every` so that exactly the layers that it divides are of the kind `whole`, the others of the kind `part`: `usual`, if it is
@@ -230,12 +287,14 @@ LEXFORMER_INLINE std::vector<TermConfig> gpt_neo_terms(const Json& json, const s
 }
 
 /// The attention terms of all models of a family.
-LEXFORMER_INLINE std::vector<TermConfig> family_terms(const Json& json, const std::string& where, const Architecture& a,
-                                                      std::size_t layers) {
+LEXFORMER_INLINE std::vector<TermConfig> family_terms(const Json& json, const std::string& where, const TransformerConfig& config) {
+  const Architecture& a = config.architecture();
+  const std::size_t layers = config.num_hidden_layers;
   if (a.terms == FamilyTerms::mpnet) {
     const std::size_t buckets = get_size(json, "relative_attention_num_buckets", 4, 65536, where, 32);
     return {TermConfig("t5", JsonValue(Json{{"buckets", buckets}, {"max_distance", 128u}, {"scaled", true}}))};
   }
+  if (a.terms == FamilyTerms::deberta) return deberta_terms(json, where, config.max_position_embeddings);
   if (a.terms == FamilyTerms::modernbert) return modernbert_terms(json, where, layers);
   if (a.terms == FamilyTerms::gpt_neo) return gpt_neo_terms(json, where, layers);
   if (a.terms == FamilyTerms::gpt2) return {TermConfig("reach", JsonValue(Json{{"causal", true}, {"distance", 0u}, {"every", 0u}}))};
@@ -247,9 +306,11 @@ LEXFORMER_INLINE void add_family_terms(const Json& json, const std::string& wher
   if (a.terms == FamilyTerms::none) return;
   const Json* ours = find_value(json, "lexformer", false, where);
   if (ours != nullptr && find_value(*ours, "attention", false, where) != nullptr) return;
-  auto terms = family_terms(json, where, a, config.num_hidden_layers);
+  auto terms = family_terms(json, where, config);
   config.attention.insert(config.attention.begin(), terms.begin(), terms.end());
-  if (a.terms == FamilyTerms::mpnet && !config.position_embeddings) config.position_embeddings = true;  // besides its scheme
+  if (config.position_embeddings) return;
+  if (a.terms == FamilyTerms::mpnet) config.position_embeddings = true;  // besides its scheme
+  if (a.terms == FamilyTerms::deberta) config.position_embeddings = get_bool(json, "position_biased_input", where, true);
 }
 
 }  // namespace detail
@@ -308,8 +369,13 @@ LEXFORMER_INLINE TransformerConfig parse_transformer_config(const Json& json, co
   c.num_attention_heads = size("num_attention_heads", 1, 1024, a.num_attention_heads);
   c.intermediate_size = size("intermediate_size", 1, 1u << 18, a.intermediate_size == 0 ? 4 * c.hidden_size : a.intermediate_size);
   c.max_position_embeddings = size("max_position_embeddings", 2, 1u << 20, a.max_position_embeddings);
-  c.type_vocab_size = a.token_types ? size("type_vocab_size", 1, 1024, a.type_vocab_size) : 0;
-  c.embedding_size = a.embedding_size == 0 ? c.hidden_size : size("embedding_size", 1, 1u << 16, a.embedding_size);
+  if (!a.token_types)
+    c.type_vocab_size = 0;
+  else
+    c.type_vocab_size = get_size(json, "type_vocab_size", std::min<std::size_t>(a.type_vocab_size, 1), 1024, where, a.type_vocab_size);
+  c.embedding_size = a.early_projection      ? size("embedding_size", 1, 1u << 16, c.hidden_size)
+                     : a.embedding_size == 0 ? c.hidden_size
+                                             : size("embedding_size", 1, 1u << 16, a.embedding_size);
   c.hidden_act = get_name<Activation>(json, config_key(a, "hidden_act"), where, parse_name<Activation>(a.hidden_act, where));
   c.hidden_dropout_prob = number("hidden_dropout_prob", 0.99, a.hidden_dropout_prob);
   c.attention_probs_dropout_prob = number("attention_probs_dropout_prob", 0.99, a.attention_probs_dropout_prob);
@@ -319,6 +385,7 @@ LEXFORMER_INLINE TransformerConfig parse_transformer_config(const Json& json, co
                            : layer_key.empty()          ? 0
                                                         : a.hidden_dropout_prob);
   c.classifier_dropout = number("classifier_dropout", 0.99, a.classifier_dropout < 0 ? c.hidden_dropout_prob : a.classifier_dropout);
+  c.head_dropout = c.classifier_dropout;
   c.tagger_dropout = a.classifier_dropout < 0 ? c.classifier_dropout : c.hidden_dropout_prob;
   c.layer_norm_eps = number("layer_norm_eps", 1, a.layer_norm_eps);
   c.initializer_range = number("initializer_range", 10, 0.02);

@@ -36,36 +36,12 @@ class PackedWeights<bfloat16, Cpu> {
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
-#include <algorithm>
-#include <cstdint>
-#include <mutex>
-#include <utility>
-
-#include "lexformer/core/cache_lock.hpp"
+#include "lexformer/nn/weight_cache.hpp"
 
 namespace lexformer {
 
 struct PackedWeights<bfloat16, Cpu>::State {
-  struct Source {
-    Tensor<bfloat16> value;  // kept, so that no other tensor gets its address
-    std::uint64_t version;
-  };
-  static std::vector<Source> sources(const std::vector<Tensor<bfloat16>>& tensors) {
-    std::vector<Source> out;
-    for (const auto& t : tensors) out.push_back({t, t.version()});
-    return out;
-  }
-
-  std::mutex mutex{};
-  std::vector<Source> weights{}, biases{};
-  std::shared_ptr<const Bfloat16Weights> packed{};
-
-  static bool is_made_of(const std::vector<Source>& sources, const std::vector<Var<bfloat16>>& now) {
-    return std::equal(sources.begin(), sources.end(), now.begin(), now.end(), [](const Source& s, const Var<bfloat16>& v) {
-      if (!v.defined()) return !s.value.defined();
-      return s.value.data() == v.value().data() && s.value.shape() == v.value().shape() && s.version == v.value().version();
-    });
-  }
+  WeightCache<Bfloat16Weights, bfloat16> cache{};
 };
 
 LEXFORMER_INLINE PackedWeights<bfloat16, Cpu>::PackedWeights() : state_(std::make_shared<State>()) {}
@@ -77,20 +53,14 @@ LEXFORMER_INLINE PackedWeights<bfloat16, Cpu>& PackedWeights<bfloat16, Cpu>::ope
 LEXFORMER_INLINE std::shared_ptr<const Bfloat16Weights> PackedWeights<bfloat16, Cpu>::of(const std::vector<Var<bfloat16>>& weights,
                                                                                          const std::vector<Var<bfloat16>>& biases) const {
   if (detail::graph_state().recording || !packs_bfloat16()) return nullptr;
-  const auto lock = detail::lock_cache(state_->mutex);
-  if (lock && state_->packed && State::is_made_of(state_->weights, weights) && State::is_made_of(state_->biases, biases))
-    return state_->packed;
-  std::vector<Tensor<bfloat16>> of_weights, of_biases;
-  for (const auto& w : weights) of_weights.push_back(w.value());
-  for (const auto& b : biases) of_biases.push_back(b.defined() ? b.value() : Tensor<bfloat16>());
-  if (lock) state_->packed = nullptr;  // if this fails, what is kept counts as nothing
-  auto packed = std::make_shared<const Bfloat16Weights>(of_weights, of_biases);
-  if (lock) {
-    state_->weights = State::sources(of_weights);
-    state_->biases = State::sources(of_biases);
-    state_->packed = packed;
-  }
-  return packed;
+  auto all = weights;
+  all.insert(all.end(), biases.begin(), biases.end());
+  return state_->cache.of(all, [&] {
+    std::vector<Tensor<bfloat16>> of_weights, of_biases;
+    for (const auto& w : weights) of_weights.push_back(w.value());
+    for (const auto& b : biases) of_biases.push_back(b.defined() ? b.value() : Tensor<bfloat16>());
+    return std::make_shared<const Bfloat16Weights>(of_weights, of_biases);
+  });
 }
 
 }  // namespace lexformer

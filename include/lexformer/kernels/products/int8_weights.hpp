@@ -17,6 +17,9 @@ struct Int8Matrix {
   std::size_t rows = 0, columns = 0;
   std::vector<std::int8_t> values;  // (rows, columns), -127 to 127
   std::vector<float> scales;        // (rows)
+
+  /// w in float, without what was lost by rounding.
+  std::vector<float> dequantized() const;
 };
 
 /// Rounds each row of w (rows, columns) to s q with s = max |w| / 127 in float and q = w / s, computed in double, rounded to the nearest
@@ -68,6 +71,12 @@ LEXFORMER_INLINE Int8Matrix quantize_rows(std::size_t rows, std::size_t columns,
           static_cast<std::int8_t>(std::clamp(std::nearbyint(static_cast<double>(row[p]) / static_cast<double>(scale)), -127.0, 127.0));
   }
   return q;
+}
+
+LEXFORMER_INLINE std::vector<float> Int8Matrix::dequantized() const {
+  std::vector<float> w(values.size());
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = scales[i / columns] * static_cast<float>(values[i]);
+  return w;
 }
 
 LEXFORMER_INLINE Int8Weights::Int8Weights(const std::vector<Int8Matrix>& layers, const std::vector<std::vector<float>>& biases) {
