@@ -147,6 +147,7 @@
 #include "lexformer/nn/packed_weights.hpp"
 #include "lexformer/nn/pooling.hpp"
 #include "lexformer/nn/saved_model.hpp"
+#include "lexformer/nn/weight_cache.hpp"
 
 // tables of texts, batches, text streams
 #include "lexformer/data/batch.hpp"

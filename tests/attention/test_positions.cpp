@@ -221,6 +221,8 @@ TEST_CASE("position schemes: numbers of parameters, DDRP's 4288 for all heads an
   CHECK(count_of("t5") == 12 * 32);
   CHECK(count_of("tupe", 48) == 513 * 48 + 2 * 48 + 2 * (48 * 48 + 48) + 12 * 33);
   CHECK(count_of("deberta", 48) == 128 * 48 + 12 * 2 * (48 * 48 + 48));
+  CHECK(count_of({"deberta", DebertaOptions{.p2c = false}}, 48) == 128 * 48 + 12 * (48 * 48 + 48));
+  CHECK(count_of({"deberta", DebertaOptions{.buckets = 32, .shared = true, .norm = true}}, 48) == 64 * 48 + 2 * 48);
   CHECK(count_of("alibi") == 0);
 }
 
@@ -239,6 +241,13 @@ TEST_CASE("position schemes: a second one is refused, and a sequence longer than
   RelativeKey<float> table(RelativeTable::relative_key, 4, head_size, init);
   CHECK(test::error_message([&] { table.contribute(in, other); }) ==
         "relative_key: a sequence has 5 tokens, the table is for 4; shorten it (max_length)");
+  const auto shared = make_terms({"deberta", DebertaOptions{.shared = true}}, sizes)[0].term;
+  const DeviceBatch<double> same(test::batch_of_lengths({5}));
+  const Var<double> no_qkv;
+  ScoreTerms<double> third;
+  CHECK(test::error_message([&] {
+          shared->contribute({no_qkv, same, heads, {}}, third);
+        }) == "deberta: reads the weights of a layer, but there is none");
 }
 
 TEST_CASE("T5's and DeBERTa's buckets, ALiBi's slopes") {

@@ -139,7 +139,7 @@ TEST_CASE("families: hidden states, logits and gradients of transformers' models
 
 TEST_CASE("families: a saved model is the same model, and its position scheme can be replaced") {
   const test::Threads one(1);
-  for (const std::string name : {"mpnet", "distilbert", "xlm_roberta"}) {
+  for (const std::string name : {"mpnet", "distilbert", "xlm_roberta", "deberta_c2p", "deberta_p2c"}) {
     CAPTURE(name);
     Family family(name);
     CrossEncoder<double> model(family.model(false));
@@ -186,7 +186,7 @@ TEST_CASE("families: what a token sees stays when a model is trained with other 
 
 TEST_CASE("families: in 8 bits, a model is nearly the same, and the same after saving") {
   const test::Threads one(1);
-  for (const std::string name : {"modernbert_mean", "gpt2", "gpt_neo", "mpnet"}) {
+  for (const std::string name : {"modernbert_mean", "gpt2", "gpt_neo", "mpnet", "deberta"}) {
     CAPTURE(name);
     Family family(name);
     CrossEncoder<float> model(family.model(false));
@@ -199,6 +199,76 @@ TEST_CASE("families: in 8 bits, a model is nearly the same, and the same after s
     const CrossEncoder<float> again(ModelFile::parse(model.file().bytes(), "again.lxf"));
     CHECK(again(batch).logits.value().to_vector() == rounded.to_vector());
   }
+}
+
+TEST_CASE("families: what DeBERTa-v2 keeps in inference is made again after a change of weights, also without the float weights") {
+  const test::Threads one(1);
+  Family family("deberta");
+  const auto logits = [](const auto& model, const auto& batch) {
+    const NoGrad no_grad;
+    return model(batch).logits.value();
+  };
+  CrossEncoder<double> model(family.model(false));
+  const auto batch = make_batch(family.encodings(), model.features());
+  CHECK(test::max_error(logits(model, batch), model(batch).logits.value()) < 1e-13);
+  for (auto& p : model.parameters())
+    if (p.name.find("positions.") != p.name.npos || p.name.ends_with("self.key.bias")) {
+      CAPTURE(p.name);
+      const auto before = logits(model, batch);
+      p.var.mutable_value().mutable_data()[3] += 0.5;
+      const auto after = logits(model, batch);
+      CHECK(test::max_error(before, after) > 1e-6);
+      CHECK(test::max_error(after, model(batch).logits.value()) < 1e-13);
+    }
+  CrossEncoder<float> kept(family.model(false)), fresh(family.model(false));
+  const auto exact = logits(kept, batch);
+  kept.quantize();
+  fresh.quantize();
+  CHECK(logits(kept, batch).to_vector() == logits(fresh, batch).to_vector());
+  CHECK(logits(kept, batch).to_vector() != exact.to_vector());
+}
+
+TEST_CASE("families: DeBERTa-v2 drops out of the table in training, once for each layer, and has a head with two probabilities") {
+  const test::Threads one(1);
+  Family family("deberta");
+  family.config["hidden_dropout_prob"] = 0.0;
+  family.config["cls_dropout"] = 0.0;
+  const auto moves = [&] {
+    const CrossEncoder<double> model(family.model(false));
+    const auto batch = make_batch(family.encodings(), model.features());
+    return test::max_error(model(batch, {.training = true, .seed = 1}).logits.value(), model(batch).logits.value()) > 1e-6;
+  };
+  CHECK_FALSE(moves());
+  for (const char* key : {"hidden_dropout_prob", "cls_dropout", "pooler_dropout"}) {
+    CAPTURE(key);
+    const Json before = family.config;
+    family.config[key] = 0.5;
+    CHECK(moves());
+    family.config = before;
+  }
+  // The term alone: without dropout elsewhere, the layers draw other masks.
+  family.config["hidden_dropout_prob"] = 0.5;
+  const CrossEncoder<double> model(family.model(false));
+  const auto batch = make_batch(family.encodings(), model.features());
+  std::vector<Tensor<double>> tables;
+  for (const auto& layer : model.encoder().layers) {
+    ScoreTerms<double> terms;
+    const Var<double> qkv;
+    const auto& attention = model.encoder().layers[0].attention;  // of the same weights
+    layer.attention.terms[0]->contribute({qkv, batch, 3, {.training = true, .seed = 1}, &attention}, terms);
+    tables.push_back(terms.relatives[0].table.value());
+  }
+  CHECK(test::max_error(tables[0], tables[1]) > 1e-6);
+}
+
+TEST_CASE("families: DeBERTa-v2 without a table of positions takes texts of any length, and has no masked language model") {
+  const test::Threads one(1);
+  const CrossEncoder<double> model(Family("deberta").model(false)), limited(Family("deberta_p2c").model(false));
+  CHECK(model.options().max_length == 512);  // not max_position_embeddings, 16
+  CHECK(limited.options().max_length == 24);
+  CHECK(model.config().sizes().max_length == 16);
+  expect_error(
+      ErrorKind::file, [] { MaskedLm<double>(Family("deberta").model(false), std::nullopt); }, "deberta-v2");
 }
 
 TEST_CASE("families: refused settings") {
@@ -215,6 +285,23 @@ TEST_CASE("families: refused settings") {
   refused(modern + R"("rope_parameters": {"full_attention": {"rope_type": "yarn"}}})", "'rope_type' is 'yarn', which is not supported");
   refused(gpt2 + R"("scale_attn_weights": false})", "'scale_attn_weights' is false");
   refused(gpt2 + R"("reorder_and_upcast_attn": true})", "'reorder_and_upcast_attn' is true");
+  const auto deberta = [&](const Json& change, const std::string& message) {
+    Json config = {{"model_type", "deberta-v2"}, {"relative_attention", true}, {"share_att_key", true}, {"pos_att_type", "p2c|c2p"}};
+    config.update(change);
+    refused(config.dump(), message);
+  };
+  deberta({{"relative_attention", false}}, "'relative_attention' is not true, which is not supported");
+  deberta({{"share_att_key", false}}, "'share_att_key' is not true, which is not supported");
+  deberta({{"conv_kernel_size", 3}}, "'conv_kernel_size' is not 0: a convolution beside the first layer is not supported");
+  deberta({{"pooler_hidden_size", 8}}, "'pooler_hidden_size' is 8, expected 'hidden_size' 1536");
+  deberta({{"attention_head_size", 32}}, "'attention_head_size' 32 times 'num_attention_heads' 24 is not 'hidden_size' 1536");
+  deberta({{"norm_rel_ebd", "batch_norm"}}, "'norm_rel_ebd' is 'batch_norm', expected layer_norm or none");
+  deberta({{"pos_att_type", "p2c|p2p"}}, "'pos_att_type' holds 'p2p', expected c2p, p2c or both");
+  deberta({{"pos_att_type", {"c2p", 5}}}, "'pos_att_type' holds '5', expected c2p, p2c or both");
+  deberta({{"pos_att_type", Json()}}, "'pos_att_type' is missing or empty, expected c2p, p2c or both");
+  deberta({{"position_buckets", 100000}}, "'position_buckets' is 100000");
+  deberta({{"pooler_hidden_act", "mish"}}, "'pooler_hidden_act' is 'mish'");
+  refused(R"({"model_type": "deberta"})", "'model_type' is 'deberta', which is not supported; lexformer reads the model types bert, ");
   const std::string neo = R"({"model_type": "gpt_neo", "num_layers": 2, "hidden_size": 16, )";
   refused(neo + R"("attention_types": [[["local"], 2]]})",
           "expected global in exactly the layers that one number divides, and local in the others");

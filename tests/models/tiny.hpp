@@ -233,6 +233,7 @@ inline std::vector<Variant> variants() {
           positioned("ddrp", {{"size", 30u}, {"per_layer", true}, {"random_direction", true}}),
           positioned("tupe", {{"buckets", 8u}, {"max_distance", 12u}}),
           positioned("deberta", {{"buckets", 4u}, {"max_distance", 9u}}),
+          positioned("deberta", {{"size", 6u}, {"shared", true}, {"norm", true}}),
           positioned("t5", {{"buckets", 8u}, {"max_distance", 10u}}),
           positioned("alibi"),
           positioned("rope", {{"base", 100u}})};

@@ -17,6 +17,7 @@
 #include "lexformer/nn/module.hpp"
 #include "lexformer/nn/packed_weights.hpp"
 #include "lexformer/nn/pooling.hpp"
+#include "lexformer/nn/weight_cache.hpp"
 
 using namespace lexformer;
 using test::error_message;
@@ -200,6 +201,30 @@ TEST_CASE("a linear layer in bfloat16 packs its weights for inference, and again
   CHECK(third != fourth);
   CHECK(fourth != fifth);
   CHECK(layer.packed_weights() == nullptr);
+}
+
+TEST_CASE("weight cache: a value is made again after a change of weights; errors leave nothing behind") {
+  const WeightCache<float> cache;
+  Var<float> a(test::random_tensor<float>({3}, 1));
+  int made = 0;
+  const auto value = [&](const std::vector<Var<float>>& weights) {
+    return *cache.of(weights, [&] {
+      ++made;
+      if (weights.empty()) fail("test", "no weights");
+      return std::make_shared<const float>(weights[0].value().data()[0]);
+    });
+  };
+  CHECK(value({a}) == value({a}));
+  CHECK(made == 1);
+  a.mutable_value().mutable_data()[0] = 7;
+  CHECK(value({a}) == 7);
+  CHECK(value({a, {}}) == 7);
+  CHECK(made == 3);
+  CHECK_THROWS(value({}));
+  CHECK(value({a, {}}) == 7);
+  CHECK(made == 5);
+  const auto copy = cache;
+  CHECK(*copy.of({a, {}}, [] { return std::make_shared<const float>(1.0f); }) == 1);
 }
 
 TEST_CASE("packed weights: layers of another number, errors leave nothing behind, several threads") {

@@ -55,6 +55,9 @@ def families(gpt2, spm):
     yield 'Roberta', one, byte['roberta, add_prefix_space False'], marks
     yield 'XLMRoberta', one, pieces['xlm-roberta'], marks
     yield 'Camembert', one, pieces['camembert, old form'], marks
+    deberta = dict(SIZES, relative_attention=True, position_buckets=16, max_relative_positions=-1, norm_rel_ebd='layer_norm', share_att_key=True,
+                   pos_att_type='p2c|c2p', position_biased_input=False, type_vocab_size=0, pad_token_id=0)
+    yield 'DebertaV2', deberta, pieces['deberta-v3'], dict(pad_token='[PAD]', cls_token='[CLS]', sep_token='[SEP]', mask_token='[MASK]', unk_token='[UNK]')
     modern = dict(SIZES, max_position_embeddings=128, local_attention=16, num_hidden_layers=4, pad_token_id=0)
     yield 'ModernBert', modern, byte['modernbert'], dict(pad_token='[CLS]', cls_token='[CLS]', sep_token='[SEP]', mask_token='[MASK]')
     gpt = dict(n_embd=48, n_layer=3, n_head=4, n_positions=128, pad_token_id=None)

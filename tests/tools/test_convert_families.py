@@ -57,6 +57,13 @@ NAMES = {
                  "lm_head.dense.weight": "cls.predictions.transform.dense.weight"}, {**ROBERTA_HEAD, **ROBERTA_LM, "roberta.pooler.dense.bias": (4,)}),
     "xlm-roberta": ({"roberta.encoder.layer.0.output.dense.bias": "roberta.encoder.layer.0.output.dense.bias"}, ROBERTA_HEAD),
     "camembert": ({"lm_head.bias": "cls.predictions.bias"}, ROBERTA_LM),
+    "deberta-v2": ({"deberta.encoder.layer.1.attention.self.query_proj.weight": "deberta.encoder.layer.1.attention.self.query.weight",
+                    "deberta.encoder.layer.1.attention.self.value_proj.bias": "deberta.encoder.layer.1.attention.self.value.bias",
+                    "deberta.encoder.layer.1.attention.output.LayerNorm.bias": "deberta.encoder.layer.1.attention.output.LayerNorm.bias",
+                    "deberta.embeddings.embed_proj.weight": "deberta.embeddings_project.weight",
+                    "deberta.encoder.rel_embeddings.weight": "lexformer.encoder.layer.0.positions.table",
+                    "deberta.encoder.LayerNorm.weight": "lexformer.encoder.layer.0.positions.norm.weight", "pooler.dense.bias": "classifier.dense.bias"},
+                   {"pooler.dense.weight": (4, 4), "pooler.dense.bias": (4,), "classifier.weight": (3, 4), "classifier.bias": (3,)}),
     "modernbert": ({"model.embeddings.tok_embeddings.weight": "model.embeddings.word_embeddings.weight", "model.embeddings.norm.weight": "model.embeddings.LayerNorm.weight",
                     "model.layers.1.attn_norm.weight": "model.encoder.layer.1.attention.output.LayerNorm.weight",
                     "model.layers.1.attn.Wqkv.weight": ["model.encoder.layer.1.attention.self.%s.weight" % part for part in ("query", "key", "value")],
@@ -108,11 +115,16 @@ def tensor_of(shape, start):
     return Tensor("F32", tuple(shape), numbers.tobytes())
 
 
+DEBERTA = {"relative_attention": True, "share_att_key": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 4, "max_relative_positions": -1, "norm_rel_ebd": "layer_norm",
+           "embedding_size": 2, "type_vocab_size": 0, "position_biased_input": False}
+
+
 def config_of(family):
     sizes = {config_key(family, key): size for key, size in SIZES.items() if config_key(family, key)}
-    if family.embedding_size == 0:
+    if family.embedding_size == 0 and family.terms != "deberta":
         del sizes["embedding_size"]
-    return {"model_type": family.model_type, "architectures": ["%sModel" % family.name], **sizes, **({"relative_attention_num_buckets": 6} if family.terms == "mpnet" else {})}
+    return {"model_type": family.model_type, "architectures": ["%sModel" % family.name], **sizes, **({"relative_attention_num_buckets": 6} if family.terms == "mpnet" else {}),
+            **(DEBERTA if family.terms == "deberta" else {})}
 
 
 class Families(unittest.TestCase):
@@ -259,6 +271,14 @@ class Families(unittest.TestCase):
                 ("mpnet", {"max_position_embeddings": 3}, "'max_position_embeddings' is 3, of which 2 rows are not used"),
                 ("roberta", {"pad_token_id": 6}, "'max_position_embeddings' is 8, of which 7 rows are not used"), ("roberta", {"pad_token_id": 9}, "'pad_token_id' is 9"),
                 ("xlm-roberta", {"vocab_size": None}, "'vocab_size' is None, expected a whole number"), ("bert", {"relative_attention_num_buckets": 32}, "is not known"),
+                ("deberta-v2", {"relative_attention": False}, "'relative_attention' is False, which is not supported"),
+                ("deberta-v2", {"share_att_key": None}, "'share_att_key' is not true"), ("deberta-v2", {"pos_att_type": "p2c|p2p"}, "'pos_att_type' is 'p2c|p2p', expected c2p"),
+                ("deberta-v2", {"pos_att_type": []}, "'pos_att_type' is [], expected c2p"), ("deberta-v2", {"conv_kernel_size": 3}, "'conv_kernel_size' is 3"),
+                ("deberta-v2", {"pooler_hidden_size": 3}, "'pooler_hidden_size' is 3, expected 4"), ("deberta-v2", {"attention_head_size": 4}, "'attention_head_size' is 4, expected 2"),
+                ("deberta-v2", {"norm_rel_ebd": "batch_norm"}, "'norm_rel_ebd' is 'batch_norm'"), ("deberta-v2", {"position_buckets": 3}, "at least 4 buckets"),
+                ("deberta-v2", {"position_buckets": 1.5}, "'position_buckets' is"), ("deberta-v2", {"position_buckets": 6}, "needed tensors are missing or of the wrong shape"),
+                ("deberta-v2", {"type_vocab_size": 2}, "1 needed tensors are missing"), ("deberta-v2", {"position_biased_input": None}, "1 needed tensors are missing"),
+                ("deberta-v2", {"embedding_size": None}, "needed tensors are missing or of the wrong shape"), ("deberta", {}, "'model_type' is 'deberta', which is not supported"),
                 ("modernbert", {"classifier_pooling": "max"}, "'classifier_pooling' is 'max', which is not supported; expected cls or mean"),
                 ("modernbert", {"classifier_activation": "mish"}, "'classifier_activation' is 'mish'"), ("modernbert", {"mlp_dropout": 0.1}, "'mlp_dropout' is 0.1"),
                 ("modernbert", {"norm_bias": 1}, "'norm_bias' is 1"), ("modernbert", {"local_attention": 1}, "'local_attention' is 1, expected a whole number"),
@@ -272,9 +292,9 @@ class Families(unittest.TestCase):
                 ("gpt_neo", {"attention_types": [[[], 1 << 62], [["global"], 1 << 62]]}, "expected global in exactly the layers that one number divides"),
                 ("gpt_neo", {"window_size": 1}, "'window_size' is 1")):
             with self.subTest(model_type, part=part):
-                family = find_family(model_type, "")
+                family = find_family(model_type + "-v2" * (model_type == "deberta"), "")
                 self.write_source(family)
-                self.put("config.json", {**config_of(family), **changes})
+                self.put("config.json", {**config_of(family), "model_type": model_type, **changes})
                 self.refused(part)
         family = find_family("distilbert", "")
         self.write_source(family)
@@ -291,6 +311,7 @@ class Families(unittest.TestCase):
         t5 = {"t5": {"buckets": 6, "max_distance": 128, "scaled": True}}
         modern = {"rope_by_layer": {"base": 160000, "local_base": 500.0, "every": 3}, "reach": {"causal": False, "distance": 3, "every": 3}}
         reach = {"reach": {"causal": True, "distance": 3, "every": 2}}
+        deberta = {"deberta": {"size": 4, "buckets": 4, "max_distance": 8, "shared": True, "norm": True, "c2p": True, "p2c": True}}
         other = "the attention term 'reach' has other options than in transformers' model of the family"
         lacks = "there is no attention term 'reach', which transformers' model of the family has"
         for number, (model_type, more, terms, refusal) in enumerate((
@@ -306,7 +327,8 @@ class Families(unittest.TestCase):
                 ("gpt_neo", {"window_size": 4}, reach, ""), ("gpt_neo", {"num_layers": 3, "window_size": 4, "attention_types": [[["global", "local", "local"], 1]]},
                                                              {"reach": {**reach["reach"], "every": 3}}, ""), ("gpt_neo", {"window_size": 4, "attention_types": [[["global", "local"], 1]]}, reach, ""),
                 ("gpt_neo", {"attention_types": [[["global"], 2]]}, {"reach": {"causal": True, "distance": 0, "every": 2}}, ""),
-                ("gpt_neo", {}, reach, other), ("bert", {}, reach, ""))):
+                ("gpt_neo", {}, reach, other), ("bert", {}, reach, ""), ("deberta-v2", {}, deberta, ""),
+                ("deberta-v2", {"pos_att_type": "c2p"}, deberta, "the position scheme is 'deberta' with other options; transformers has deberta"))):
             with self.subTest(model_type, terms=terms, **more):
                 family = find_family(model_type, "")
                 self.write_source(family, **more)

@@ -17,7 +17,9 @@ BUCKETS = "relative_attention_num_buckets"  # of MPNet's position scheme
 BOOLEANS = (False, True)
 ALLOWED = {**dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias", "classifier_bias", "decoder_bias", "scale_attn_by_inverse_layer_idx"), BOOLEANS),
            "classifier_pooling": ("cls", "mean"), "classifier_activation": SECTIONS["config.json"]["hidden_act"], "mlp_dropout": (0, 0.0),
-           "scale_attn_weights": (True,), "reorder_and_upcast_attn": (False,)}
+           "scale_attn_weights": (True,), "reorder_and_upcast_attn": (False,), "relative_attention": (True,), "share_att_key": (True,),
+           "norm_rel_ebd": ("layer_norm", "none"), "position_biased_input": BOOLEANS, "pooler_hidden_act": SECTIONS["config.json"]["hidden_act"],
+           "conv_kernel_size": (0,)}
 
 
 def family_of(config):
@@ -26,7 +28,7 @@ def family_of(config):
 
 def size_defaults(family):
     """The canonical names of the sizes that a config of the family has, with HuggingFace's defaults."""
-    left_out = {"type_vocab_size": not family.token_types, "embedding_size": family.embedding_size == 0}
+    left_out = {"type_vocab_size": not family.token_types, "embedding_size": family.embedding_size == 0 and not family.early_projection}
     return {key: getattr(family, key) for key in MOST if not left_out.get(key)}
 
 
@@ -59,6 +61,26 @@ def number(config, key, least, most, where, default):
 def find_every(kinds, layers, whole, part, usual):
     """The number so that exactly the layers that it divides are of the kind `whole`, the others of the kind `part`: `usual`, if it is one; 0, if there is none."""
     return next((every for every in (usual, *range(1, layers + 1)) if kinds == [part if i % every else whole for i in range(layers)]), 0)
+
+
+def deberta_terms(config, where):
+    """Relative positions by the layers' own projections."""
+    for key in ("relative_attention", "share_att_key"):
+        check(config.get(key) is True, where, "%r is not true, which is not supported" % key)
+    for key in ("pooler_hidden_size", "attention_head_size"):
+        expected = config["hidden_size"] // (1 if key == "pooler_hidden_size" else config["num_attention_heads"])
+        check(config.get(key) in (None, expected), where, "%r is %s, expected %d" % (key, shown(config.get(key)), expected))
+    number(config, "pooler_dropout", 0, 0.99, where, 0)
+    positive = lambda key: 0 if is_size(-get(config, key, int, where, -1), 0) else whole(config, key, 1, 65535, where)  # -1: none
+    buckets, distance = positive("position_buckets"), positive("max_relative_positions") or config["max_position_embeddings"]
+    types = config.get("pos_att_type") or ""
+    types = [name for name in types.replace("|", " ").split() if name] if isinstance(types, str) else types
+    check(isinstance(types, list) and types and all(name in ("c2p", "p2c") for name in types), where,
+          "'pos_att_type' is %s, expected c2p, p2c or both" % shown(config.get("pos_att_type")))
+    check(buckets == 0 or (buckets >= 4 and distance >= buckets // 2 + 2), where,
+          "'position_buckets' is %d and the largest distance %d; there must be at least 4 buckets, and the distance above half of it + 1" % (buckets, distance))
+    return {"deberta": {"size": buckets or distance, "buckets": buckets, "max_distance": distance if buckets else 0, "shared": True,
+                        "norm": config.get("norm_rel_ebd") == "layer_norm", "c2p": "c2p" in types, "p2c": "p2c" in types}}
 
 
 def modernbert_terms(config, where, layers):
@@ -102,6 +124,8 @@ def family_terms(config, where):
         buckets = whole(config, BUCKETS, 4, 510, where, 32)
         check(buckets % 2 == 0, where, "%r is %d, expected an even number" % (BUCKETS, buckets))
         return {"t5": {"buckets": buckets, "max_distance": 128, "scaled": True}}
+    if family.terms == "deberta":
+        return deberta_terms(config, where)
     if family.terms == "modernbert":
         return modernbert_terms(config, where, layers)
     if family.terms == "gpt_neo":
@@ -132,8 +156,11 @@ def complete_config(config, where):
           "'position_embedding_type' is %s; transformers has %s" % (shown(config.get("position_embedding_type")), ", ".join(POSITIONS)))
     for key, default in size_defaults(family).items():
         theirs = config_key(family, key)
-        default = 4 * config[config_key(family, "hidden_size")] if key == "intermediate_size" and default == 0 else default
-        config[theirs] = whole(config, theirs, 2 if key == "max_position_embeddings" else 1, MOST[key], where, default or None)
+        least = 2 if key == "max_position_embeddings" else 0 if key == "type_vocab_size" and default == 0 else 1
+        if default == 0 and key in ("intermediate_size", "embedding_size"):
+            default = config[config_key(family, "hidden_size")] * (4 if key == "intermediate_size" else 1)
+        default = None if default == 0 and key == "vocab_size" else default
+        config[theirs] = whole(config, theirs, least, MOST[key], where, default)
     if family.terms == "mpnet":
         config[BUCKETS] = whole(config, BUCKETS, 4, 510, where, 32)
     check_values(config, family, where)

@@ -30,7 +30,9 @@ class Family:
     tensors: str = ""
     buffers: str = ""  # ends of the names of tensors that are no parameters
     heads: str = ""  # beginnings of the names of heads that are not part of the encoder
-    token_types: bool = True  # whether the embeddings have a table of token types
+    token_types: bool = True  # whether the embeddings have a table of token types; type_vocab_size 0: unless the config has another number
+    any_length: bool = False  # whether texts may be longer than max_position_embeddings if there is no table of positions
+    early_projection: bool = False  # the projection of embeddings has no bias and is before the norm; embedding_size: by default hidden_size
     positions: str = "from_zero"  # the first row of the table of positions: 0, pad_token_id + 1 (after_padding) or 2 (after_one)
     terms: str = "none"  # the attention terms of all models of the family (config.py: family_terms)
     pre_norm: bool = False  # y = x + f(norm(x)) in place of norm(x + f(x)), and a last norm after all layers
@@ -75,6 +77,16 @@ FAMILIES = (
     Family("roberta", "Roberta", "roberta.", vocab_size=50265, **ROBERTA),
     Family("xlm-roberta", "XLMRoberta", "roberta.", vocab_size=0, **ROBERTA),
     Family("camembert", "Camembert", "roberta.", vocab_size=0, **ROBERTA),
+    Family("deberta-v2", "DebertaV2", "deberta.", vocab_size=128100, hidden_size=1536, num_hidden_layers=24, num_attention_heads=24,
+           intermediate_size=6144, type_vocab_size=0, keys="classifier_dropout=cls_dropout position_embedding_type=",
+           free_keys="relative_attention position_buckets max_relative_positions norm_rel_ebd share_att_key pos_att_type "
+                     "position_biased_input pooler_hidden_size pooler_hidden_act pooler_dropout attention_head_size "
+                     "conv_kernel_size conv_groups conv_act legacy",
+           tensors=".attention.self.query_proj.=.attention.self.query. .attention.self.key_proj.=.attention.self.key. "
+                   ".attention.self.value_proj.=.attention.self.value. embeddings.embed_proj.=embeddings_project. "
+                   "encoder.rel_embeddings.weight=lexformer.encoder.layer.0.positions.table "
+                   "encoder.LayerNorm.=lexformer.encoder.layer.0.positions.norm. pooler.dense.=classifier.dense.",
+           heads="classifier. cls. lm_predictions. mask_predictions. qa_outputs.", any_length=True, early_projection=True, terms="deberta"),
     Family("modernbert", "ModernBert", "model.", vocab_size=50368, num_hidden_layers=22, intermediate_size=1152, type_vocab_size=0,
            max_position_embeddings=8192,
            keys="hidden_act=hidden_activation layer_norm_eps=norm_eps hidden_dropout_prob=embedding_dropout "

@@ -4,7 +4,7 @@
 import collections
 import re
 
-from .config import BUCKETS, family_of, sizes
+from .config import BUCKETS, family_of, family_terms, sizes
 from .errors import check, one_line, shown
 from .families import canonical_tensor, config_key, foreign_tensor
 from .json_values import get
@@ -22,14 +22,19 @@ def needed_tensors(config):
         rows = (2 * size["max_position_embeddings"] - 1, d // size["num_attention_heads"])
         for i in range(size["num_hidden_layers"]):
             shapes[base + "encoder.layer.%d.attention.self.distance_embedding.weight" % i] = rows
-    if family.terms == "modernbert":  # its position scheme has no table
+    if family.terms == "modernbert" or family.terms == "deberta" and config.get("position_biased_input") is False:
         shapes.pop(base + "embeddings.position_embeddings.weight", None)
     if family.terms == "mpnet":
         shapes["lexformer.encoder.positions.bias"] = (size["num_attention_heads"], config[BUCKETS])
+    if family.terms == "deberta":
+        options, first = family_terms(config, "config")["deberta"], "lexformer.encoder.layer.0.positions."
+        shapes[first + "table"] = (2 * options["size"], d)
+        shapes.update({first + "norm." + part: (d,) for part in ("weight", "bias")} if options["norm"] else {})
     said = lambda key: not family.bias_keys or config.get(key) is True
     dense, inner, norm = map(said, ("attention_bias", "mlp_bias", "norm_bias"))
     qkv = family.qkv_bias and dense
-    modules = [("embeddings.LayerNorm", norm, e)] * family.embedding_norm + [("embeddings_project", True, d, e)] * (e != d)
+    early = family.early_projection
+    modules = [("embeddings.LayerNorm", norm, d if early else e)] * family.embedding_norm + [("embeddings_project", not early, d, e)] * (e != d)
     for i in range(size["num_hidden_layers"]):
         modules += [("encoder.layer.%d.%s" % (i, name), *rest) for name, *rest in (
             ("attention.self.query", qkv, d, d), ("attention.self.key", qkv, d, d), ("attention.self.value", qkv, d, d),

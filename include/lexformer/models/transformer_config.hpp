@@ -134,7 +134,7 @@ LEXFORMER_INLINE void parse_positions(const Json& json, const std::string& where
               " rows are not used; at least 2 more are needed");
 }
 
-/// DeBERTa-v2: what has to be as in the supported models, and the head, whose dropout is not that of a tagger.
+/// DeBERTa-v2: what has to be as in the supported models, and the head; the dropout of a tagger has another key.
 LEXFORMER_INLINE void parse_deberta(const Json& json, const std::string& where, TransformerConfig& config) {
   for (const char* key : {"relative_attention", "share_att_key"})
     if (!get_bool(json, key, where, false)) fail_file(where, "'", key, "' is not true, which is not supported");
