@@ -95,6 +95,7 @@ def compare(program, kind, sizes, tokenizer, marks, pairs):
             less[precision] = [[float(x) for x in line.split('\t')] for line in text.split('\n')[:-1]]
         run('encode', '--model', hub, '--input', rows, '--columns', 'left', '--output', vectors)
         longest = getattr(config, 'n_positions', None) or config.max_position_embeddings - (2 if kind in ('MPNet', 'Roberta', 'XLMRoberta', 'Camembert') else 0)
+        longest = 512 if kind == 'DebertaV2' else longest  # it has no positions, so lexformer's default holds
         means, found = numpy.load(vectors), [[float(x) for x in line.split('\t')] for line in scores.split('\n')[:-1]]
         fast.enable_truncation(longest)
         with torch.no_grad():
