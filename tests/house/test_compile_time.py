@@ -19,7 +19,7 @@ FIVE_LINES = re.search(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re
 UNITS = {
     "Eigen/Core": ("#include <Eigen/Core>\n", None),
     "lexformer.hpp": ("#include <lexformer/lexformer.hpp>\n", 2.33),
-    "README's first program": (FIVE_LINES, 2.43),
+    "README's first program": (FIVE_LINES, 2.47),
 }
 ROUNDS = int(os.environ.get("LEXFORMER_ROUNDS", 1))  # of the times, which are not judged, the median is printed
 

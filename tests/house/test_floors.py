@@ -60,7 +60,7 @@ FORBIDDEN = {
 FORBIDDEN_HEADERS = {"iostream", "cassert", "assert.h", "format", "source_location", "expected", "regex", "locale", "cctype"}
 MANY_LINES = 400
 # header -> the most headers that a program reads with it which links lexformer::compiled
-CLOSURES = {"attention/lea.hpp": 50, "models/cross_encoder.hpp": 102}
+CLOSURES = {"attention/lea.hpp": 51, "models/cross_encoder.hpp": 103}
 
 
 def code_only(text):

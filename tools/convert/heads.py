@@ -28,7 +28,7 @@ def check_class_names(config, labels, path):
 def read_cross_encoder(root, config, tensors, path, modules=False):
     """What sentence-transformers says of a CrossEncoder: {"activation": "sigmoid" or "identity", "max_length": most tokens of a pair}; {} for
     other models. By default the activation is the sigmoid for one label and the identity for more. modules: the scores come from modules of
-    their own; then labels and task are there, too."""
+    their own; then labels and task are there as well."""
     labels, theirs = label_count(config, tensors, modules), get(config, "sentence_transformers", dict, path)
     if labels is None:
         return {}

@@ -75,7 +75,7 @@ struct Architecture {
 
   bool masked_lm = true;     // whether HuggingFace's masked language model is supported
   bool masked_gelu = false;  // whether its activation is gelu whatever hidden_act is
-  // Its layers before the word embeddings. If they are those of the classification head, they have its biases and activation.
+  // Its layers before the word embeddings. If the classification head has the same ones, they have its biases and activation.
   std::string_view masked_dense = "cls.predictions.transform.dense", masked_norm = "cls.predictions.transform.LayerNorm";
   std::string_view causal_lm{};  // HuggingFace's class of the causal language model; empty: there is none
 };

@@ -318,7 +318,7 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
 
 /// Reads what sentence-transformers says of a CrossEncoder: the activation on the logits (by default the sigmoid for one label and none for
 /// more) and the most tokens of a pair. Stores them as "lexformer": {"activation": "sigmoid" or "identity", "max_length": tokens}; other
-/// models get no such keys. modules: the scores come from modules of their own; then the keys "labels" and "task" are stored, too.
+/// models get no such keys. modules: the scores come from modules of their own; then the keys "labels" and "task" are stored as well.
 LEXFORMER_INLINE void ModelFile::read_cross_encoder(const std::filesystem::path& folder, const std::string& file, bool modules) {
   const std::string_view out = find_architecture(config["model_type"].get<std::string>(), file).head_out;
   const std::string head = cat(modules ? "lexformer.head.out" : out, ".weight");

@@ -47,7 +47,7 @@ struct MaskedLmHead {
   }
 
  private:
-  /// Whether dense and norm are those of the classification head.
+  /// Whether dense and norm are also layers of the classification head.
   bool shared() const { return architecture.masked_dense == architecture.head_dense; }
 };
 
