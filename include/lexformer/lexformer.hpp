@@ -200,6 +200,7 @@
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
 #include "lexformer/models/encoder.hpp"
+#include "lexformer/models/family_terms.hpp"
 #include "lexformer/models/head_names.hpp"
 #include "lexformer/models/int8_layers.hpp"
 #include "lexformer/models/lstm_tagger.hpp"

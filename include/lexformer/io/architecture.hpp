@@ -19,7 +19,7 @@ namespace lexformer {
 /// is not counted. p is pad_token_id, or always 1.
 enum class PositionRule { from_zero, after_padding, after_one };
 
-/// The attention terms of all models of a family (models/transformer_config.hpp: family_terms).
+/// The attention terms of all models of a family (models/family_terms.hpp).
 enum class FamilyTerms { none, mpnet, deberta, modernbert, gpt2, gpt_neo };
 
 /// Which token vector a classification head reads: the first; the one that classifier_pooling says; the last that is not pad_token_id.
