@@ -180,7 +180,7 @@ TEST_CASE("a head of modules computes what its modules say, and a training keeps
     auto two = again.options();
     two.task.labels = 2;
     CHECK(CrossEncoder<double>(file, two).new_tensors() ==
-          std::vector<std::string>{"lexformer.head.out.bias", "lexformer.head.out.weight"});
+          std::vector<std::string>{"lexformer.head.out.weight", "lexformer.head.out.bias"});
   }
   auto file = test::tiny_model({.head = Head::modules}).file();
   const auto refused = [&](const Json& value, const std::string& message) {
