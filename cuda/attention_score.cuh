@@ -35,6 +35,7 @@ struct AttentionView {
   const T *position_bias, *pair_bias, *gate;
   Dropout<A> dropout;
   AttentionReach reach;
+  bool limited;  // by the reach
   const std::int32_t* map_row;
   bool maps_are_scores;
 
@@ -59,6 +60,7 @@ struct AttentionView {
         gate(args.gate),
         dropout(args.dropout),
         reach(args.reach),
+        limited(reach.causal || reach.distance != 0),
         map_row(args.map_row),
         maps_are_scores(args.maps_are_scores) {
     if (lookups > most || relatives > most)
@@ -120,7 +122,7 @@ struct AttentionHead {
   __device__ AttentionRange queries_of(std::size_t j0, std::size_t count, std::size_t step) const {
     return {a.reach.query_begin(j0) / step * step, a.reach.query_end((j0 + count < n ? j0 + count : n) - 1, n)};
   }
-  __device__ bool sees(std::size_t i, std::size_t j) const { return !(a.reach.causal || a.reach.distance != 0) || a.reach.sees(i, j, n); }
+  __device__ bool sees(std::size_t i, std::size_t j) const { return !a.limited || a.reach.sees(i, j, n); }
   /// P_ij, exactly 0 for a key that is not seen.
   __device__ A probability(std::size_t i, std::size_t j, A score, A log_sum) const {
     return sees(i, j) ? scalar::exp(score - log_sum) : A{0};

@@ -112,9 +112,13 @@ struct AttentionStrip : AttentionHead<bfloat16> {
     }
   };
   /// AttentionHead::keys_of() and queries_of() of a strip or block; none after the end of the sequence.
-  __device__ Range keys_of(unsigned i0, unsigned count) const { return i0 < length ? range(Base::keys_of(i0, count, size)) : Range{0, 0}; }
+  __device__ Range keys_of(unsigned i0, unsigned count) const {
+    if (!a.limited || i0 >= length) return {0, i0 < length ? length : 0};
+    return range(Base::keys_of(i0, count, size));
+  }
   __device__ Range queries_of(unsigned j0, unsigned count) const {
-    return j0 < length ? range(Base::queries_of(j0, count, size)) : Range{0, 0};
+    if (!a.limited || j0 >= length) return {0, j0 < length ? length : 0};
+    return range(Base::queries_of(j0, count, size));
   }
   static __device__ Range range(const AttentionRange& r) { return {static_cast<unsigned>(r.begin), static_cast<unsigned>(r.end)}; }
   /// Calls use(begin) for each panel of the range. stage(begin) begins to copy it; the first one's copies have begun.
@@ -276,7 +280,7 @@ struct AttentionStrip : AttentionHead<bfloat16> {
         }
       }
     }
-    if (j0 + size <= length && all_seen(i0, j0)) return;
+    if (j0 + size <= length && (!a.limited || all_seen(i0, j0))) return;
     LEXFORMER_UNROLL
     for (unsigned c = 0; c < 2; ++c) {
       LEXFORMER_UNROLL
