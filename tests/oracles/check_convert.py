@@ -162,7 +162,8 @@ def check_scores(programs, kind, config):
         text, *others = (scores(programs, path) for path in (source, lxf, back))
         assert others == [text, text]
         ours = torch.tensor([[float(logit) for logit in line.split("\t")] for line in text.splitlines()])
-        tokens = transformers.AutoTokenizer.from_pretrained(source)([a for a, _ in PAIRS], [b for _, b in PAIRS], padding=True, return_tensors="pt")
+        # AutoTokenizer reads vocab.txt only for families whose usual tokenizer is WordPiece.
+        tokens = transformers.BertTokenizer.from_pretrained(source)([a for a, _ in PAIRS], [b for _, b in PAIRS], padding=True, return_tensors="pt")
         with torch.no_grad():
             theirs = model(input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"]).logits
         difference = (ours - theirs).abs().max().item()
