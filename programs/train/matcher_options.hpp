@@ -95,9 +95,9 @@ struct MatcherOptions : RunOptions {
          "repeated: left, right, and left again, for decoders")
         .default_text("as in --model, else plain")
         .identity(encoder.pair_form.has_value());
-    v.text("separator", encoder.separator, "with --pair-form, where the tokenizer has none: the token after each text")
+    v.text("pair_separator", encoder.pair_separator, "with --pair-form, where the tokenizer has none: the token after each text")
         .default_text("the token of eos_token_id")
-        .identity(!encoder.separator.empty())
+        .identity(!encoder.pair_separator.empty())
         .only_if(encoder.pair_form.has_value(), "belongs to --pair-form");
     v.choice("orders", encoder.orders, "both: the mean of the logits of a pair in both orders, in training and scoring").identity(false);
     v.flag("bidirectional", encoder.bidirectional, "let the tokens of a decoder also see those after them, and read their mean")

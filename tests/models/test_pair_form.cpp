@@ -217,11 +217,12 @@ TEST_CASE("pair form: what does not fit a model is refused in one line") {
           "pair_form: repeated is for decoders, as GPT-2; in tiny.lxf each token sees both texts already");
   refused(gpt, {.pair_form = PairForm::repeated, .bidirectional = true}, "pair_form: repeated is for decoders");
   refused(encoder, {.bidirectional = true}, "bidirectional: the tokens of this model see all others already");
-  refused(gpt, {.pair_form = PairForm::plain, .separator = "[SEP]"}, "separator: has no effect with `pair_form` plain");
-  refused(gpt, {.pair_form = PairForm::separated, .separator = "[PAD]"}, "separator: is 'pad_token_id' of tiny.lxf, which the head skips");
+  refused(gpt, {.pair_form = PairForm::plain, .pair_separator = "[SEP]"}, "pair_separator: has no effect with `pair_form` plain");
+  refused(gpt, {.pair_form = PairForm::separated, .pair_separator = "[PAD]"},
+          "pair_separator: is 'pad_token_id' of tiny.lxf, which the head skips");
   refused(gpt, {.task = {.texts = 1}, .orders = PairOrders::both}, "orders: a single text has no orders");
   refused(gpt, {.max_length = 5, .pair_form = PairForm::repeated}, "max_length 5 leaves no room for two texts; the least is 6");
   refused(test::tiny_decoder(false, {{"eos_token_id", nullptr}}), {.pair_form = PairForm::separated},
-          "separator: is missing: the tokenizer has no token after a text, and the config no 'eos_token_id'");
+          "pair_separator: is missing: the tokenizer has no token after a text, and the config no 'eos_token_id'");
   CHECK(CrossEncoder<double>(test::tiny_decoder(true), decoder_options(PairForm::repeated)).encode("case", "lens").size() == 7);
 }

@@ -60,10 +60,11 @@ class Decoder(Refusals, unittest.TestCase):
         measured = [e for e in map(json.loads, (self.first / "log.jsonl").read_text().splitlines()) if "eval_loss" in e]
         self.assertLess(results["eval_loss"], 0.8 * measured[0]["eval_loss"])
         self.assertGreater(results["eval_accuracy"], 0.5)
+        self.assertTrue(-1 <= results["eval_head_similarity"] <= 1)
         self.assertAlmostEqual(results["perplexity"], 2.718281828459045 ** results["eval_loss"], places=6)
         self.assertIn(f"perplexity {results['perplexity']:.4g}", self.printed)
         card = (self.first / "README.md").read_text()
-        for part in ("# A causal language model, 2 layers of width 32", "A GPT decoder with 4 heads", "nats per token", "objective: causal (default masked)"):
+        for part in ("# A causal language model, 2 layers of width 32", "A GPT decoder with 4 heads", "nats per token", 'objective: "causal"'):
             self.assertIn(part, card)
         self.assertNotIn("fill_mask", card)
 
@@ -82,6 +83,7 @@ class Decoder(Refusals, unittest.TestCase):
         self.refused(3, self.pretrain(out, config="bert.json"), "'model_type' is 'bert'; --objective causal needs a decoder: gpt2 or gpt_neo")
         self.refused(3, self.pretrain(out, objective="masked"), "'model_type' is 'gpt2'; its masked language model is not supported; give --objective causal")
         self.refused(2, self.pretrain(out, "--mask-probability", 0.2), "--mask-probability", "belongs to --objective masked")
+        self.refused(2, self.pretrain(out, "--head-cosine", 0.01), "--head-cosine: compares scores", "add --cosine-probabilities")
         self.assertFalse(out.exists())
 
     def test_it_goes_to_transformers_with_the_names_of_its_class(self):
@@ -126,7 +128,7 @@ class Decoder(Refusals, unittest.TestCase):
             self.assertFalse((out / "model.lxf").exists())
 
         refused(2, "--pair-form: separated adds tokens after both texts, but this tokenizer has them already", options=("--pair-form", "separated"))
-        refused(2, "--separator", "belongs to --pair-form", options=("--separator", "[SEP]"))
+        refused(2, "--pair-separator", "belongs to --pair-form", options=("--pair-separator", "[SEP]"))
         encoder = self.folder / "encoder.lxf"
         (self.folder / "small.json").write_text(json.dumps({"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}))
         done = program("make_model", "--text", self.folder / "text.txt", "--vocab-size", 150, "--model-config", self.folder / "small.json", "--out", encoder)

@@ -125,5 +125,5 @@ TEST_CASE("pair form: what has no effect or is unknown is refused") {
       ErrorKind::usage, [] { tokenizer(PairForm::separated, true); },
       "pair_form: separated adds tokens after both texts, but this tokenizer has them already; use plain");
   expect_error(
-      ErrorKind::usage, [] { tokenizer(PairForm::repeated, false, "nothing"); }, "separator: 'nothing' is not in the vocabulary");
+      ErrorKind::usage, [] { tokenizer(PairForm::repeated, false, "nothing"); }, "pair_separator: 'nothing' is not in the vocabulary");
 }

@@ -108,7 +108,8 @@ EncoderFigures encoder_figures(const Pretrained<T, Dev>& model, std::span<const 
       ++several;
     }
     for (std::size_t layer = 0; layer < layers; ++layer) {
-      out.head_similarity[layer] += static_cast<double>(head_similarity(y.attentions[layer], batch.offsets).item());
+      const auto& compared = encoder.config.hides_pairs() ? probabilities[layer] : y.attentions[layer];
+      out.head_similarity[layer] += static_cast<double>(head_similarity(compared, batch.offsets).item());
       out.head_similarity_after[layer] += static_cast<double>(head_similarity(probabilities[layer], batch.offsets).item());
     }
     if (encoder.config.num_attention_heads > 1) out.up_down += up_down(probabilities, batch.offsets, 0).shows(least) ? 1 : 0;

@@ -131,7 +131,7 @@ CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path, const C
 template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options)
     : CrossEncoder(file, options,
-                   TrainingStart{options.attention, options.seed, options.pair_form, options.separator, options.bidirectional}) {}
+                   TrainingStart{options.attention, options.seed, options.pair_form, options.pair_separator, options.bidirectional}) {}
 
 template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file) : CrossEncoder(file, stored_options(file), std::nullopt) {}
@@ -164,7 +164,8 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
               " token types: this model reads single texts, not pairs");
   options_.max_length = std::min(options_.max_length, config.max_tokens());
   if (options.pair_form && config.pad_token_id && *config.pad_token_id == this->tokenizer().end_id(options_.task.texts))
-    fail_usage("separator", "is 'pad_token_id' of ", file.path, ", which the head skips; name another token, or change 'pad_token_id'");
+    fail_usage("pair_separator", "is 'pad_token_id' of ", file.path,
+               ", which the head skips; name another token, or change 'pad_token_id'");
   this->make_encoder(static_cast<double>(options_.task.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)));
   for (const auto& [name, factory] : this->encoder().factories())
     if (options_.task.texts == 1 && factory->needs_pairs())

@@ -51,7 +51,7 @@ struct CrossEncoderOptions {
 
   // Of a model loaded for training: TrainingStart. Saved with the tokenizer and the attention terms.
   std::optional<PairForm> pair_form{};
-  std::string separator{};
+  std::string pair_separator{};
   bool bidirectional = false;
 
   bool both_orders() const { return orders == PairOrders::both; }

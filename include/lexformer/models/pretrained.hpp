@@ -30,7 +30,7 @@ struct TrainingStart {
   std::vector<TermConfig> attention{};  // the position scheme and the reach are the file's unless named here
   std::uint64_t seed = 0;
   std::optional<PairForm> pair_form{};  // default: the file's
-  std::string separator{};              // of the form; default: the token of the config's eos_token_id
+  std::string pair_separator{};         // of the form; default: the token of the config's eos_token_id
   bool bidirectional = false;           // TransformerConfig::make_bidirectional
 };
 
@@ -238,10 +238,10 @@ template <class T, class Dev>
 void Pretrained<T, Dev>::set_pair_form(const TrainingStart& start) {
   TokenizerOptions options = tokenizer_.options();
   const bool plain = start.pair_form == PairForm::plain;
-  if (plain && !start.separator.empty()) fail_usage("separator", "has no effect with `pair_form` plain");
+  if (plain && !start.pair_separator.empty()) fail_usage("pair_separator", "has no effect with `pair_form` plain");
   options.pair_form = *start.pair_form;
-  options.pair_separator = plain ? "" : start.separator;
-  if (!plain && start.separator.empty()) {
+  options.pair_separator = plain ? "" : start.pair_separator;
+  if (!plain && start.pair_separator.empty()) {
     const auto end = end_token_id(json_, path_ + ": config");
     const auto& tokens = tokenizer_.vocabulary();
     if (end && static_cast<std::size_t>(*end) < tokens.size()) options.pair_separator = tokens.token(*end);

@@ -2,6 +2,7 @@
 // The settings of an encoder: HuggingFace's config.json with its keys and defaults, and lexformer's list of attention terms.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -49,6 +50,10 @@ struct TransformerConfig {
   }
   EncoderSizes sizes() const {
     return {num_hidden_layers, num_attention_heads, hidden_size, positions(), layer_norm_eps, hidden_dropout_prob};
+  }
+  /// Whether some pairs of tokens are hidden: their scores are -inf.
+  bool hides_pairs() const {
+    return std::any_of(attention.begin(), attention.end(), [](const TermConfig& t) { return t.name == "reach"; });
   }
   /// Whether a token sees only the tokens before it, as in GPT-2.
   bool causal() const;

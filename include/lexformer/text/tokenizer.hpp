@@ -124,9 +124,9 @@ LEXFORMER_INLINE void Tokenizer::set_pair_form() {
     fail_usage("pair_form", "separated adds tokens after both texts, but this tokenizer has them already; use plain");
   if (lacks) {
     if (options_.pair_separator.empty())
-      fail_usage("separator", "is missing: the tokenizer has no token after a text, and the config no 'eos_token_id'; name a token");
+      fail_usage("pair_separator", "is missing: the tokenizer has no token after a text, and the config no 'eos_token_id'; name a token");
     const auto id = vocabulary_.id(options_.pair_separator);
-    if (!id) fail_usage("separator", in_quotes(options_.pair_separator), " is not in the vocabulary; name a token that is");
+    if (!id) fail_usage("pair_separator", in_quotes(options_.pair_separator), " is not in the vocabulary; name a token that is");
     if (pair_.between.empty()) pair_.between = {{*id, pair_.left_type}};
     if (pair_.after.empty()) pair_.after = {{*id, pair_.right_type}};
   }

@@ -255,7 +255,7 @@ LEXFORMER_INLINE JsonValue detail::matcher_identity(const MatcherSettings& setti
   all["encoder"] = to_json(model);
   all["attention"] = Json::object();
   for (const auto& t : model.attention) all["attention"][t.name] = t.json();
-  if (model.pair_form) all["pair_form"] = cat(name_of(*model.pair_form), model.separator.empty() ? "" : " " + model.separator);
+  if (model.pair_form) all["pair_form"] = cat(name_of(*model.pair_form), model.pair_separator.empty() ? "" : " " + model.pair_separator);
   if (model.bidirectional) all["bidirectional"] = true;
   if (const auto& trees = settings.knowledge.trees)
     all["parses"] =

@@ -144,6 +144,8 @@ template <template <class, class> class Model, class T, class Dev>
 TrainingResult pretrain(Model<T, Dev>& model, const TextStream& text, const std::vector<Encoding>& valid,
                         const PretrainingSettings& settings, const TrainingRun& run = {}) {
   settings.check();
+  if (settings.mth.head_weight != 0 && !settings.mth.probabilities && model.config().hides_pairs())
+    fail_usage("head_cosine", "compares scores, which are -inf for pairs that this model hides; add `cosine_probabilities`");
   model.encoder().gradient_checkpointing = settings.gradient_checkpointing;
   const auto predicted = detail::predicted_by(model, settings);
   PretrainingTask<Model, T, Dev> task{settings,
