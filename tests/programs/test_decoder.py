@@ -114,7 +114,7 @@ class Decoder(Refusals, unittest.TestCase):
                 self.assertEqual(settings.get("pair_form"), "repeated" if name == "repeated" else None)
         self.assertEqual(len(set(scores.values())), len(forms))
         # A training from it keeps what no option names.
-        out, done = self.train("kept", "--epochs", "0.1", model=self.folder / "repeated")
+        out, done = self.train("kept", "--max-steps", 1, model=self.folder / "repeated")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(b'"pair_form":"repeated"', (out / "model.lxf").read_bytes()[:20000].replace(b"\\", b""))
         done = subprocess.run([sys.executable, ROOT / "tools/convert_hf.py", out / "model.lxf", "--to-hf", self.folder / "no"], capture_output=True, text=True)
