@@ -126,6 +126,7 @@ TEST_CASE("a data set takes tokenizer, length, features and seed from a model") 
   struct Model {
     struct Options {
       std::size_t max_length = 7;
+      bool both_orders() const { return true; }
     };
     Tokenizer vocabulary;
     const Tokenizer& tokenizer() const { return vocabulary; }
@@ -143,6 +144,7 @@ TEST_CASE("a data set takes tokenizer, length, features and seed from a model") 
   CHECK(data.options().augment == 0.5);
   for (const std::size_t tokens : data.token_counts(0)) CHECK(tokens <= 7);
   CHECK(data.batch(0, std::vector<std::size_t>{0, 1}).features.contains("lexical"));
+  CHECK(data.batch(0, std::vector<std::size_t>{0, 1}).size() == 4);  // in both orders
 }
 
 TEST_CASE("single texts: [CLS] text [SEP], with the typos of the text") {
