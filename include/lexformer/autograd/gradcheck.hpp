@@ -63,13 +63,13 @@ LEXFORMER_INLINE GradcheckResult gradcheck(const std::function<Var<double>()>& f
     const std::size_t count = leaves[k].size(), checked = std::min(count, options.max_elements);
     for (std::size_t e = 0; e < checked; ++e) {
       const std::size_t i = e * count / checked;
-      double* x = leaves[k].mutable_value().mutable_data() + i;
-      const double x0 = *x, h = options.step * std::max(1.0, std::abs(x0));
-      *x = x0 + h;
-      const double up = objective();
-      *x = x0 - h;
-      const double down = objective();
-      *x = x0;
+      const double x0 = leaves[k].value().data()[i], h = options.step * std::max(1.0, std::abs(x0));
+      const auto at = [&](double x) {
+        leaves[k].mutable_value().mutable_data()[i] = x;  // anew each time: it marks the change
+        return objective();
+      };
+      const double up = at(x0 + h), down = at(x0 - h);
+      leaves[k].mutable_value().mutable_data()[i] = x0;
       const double numeric = (up - down) / (2 * h), analytic = leaves[k].grad().data()[i] - 1.0;
       const double error = std::abs(analytic - numeric) / std::max({1.0, std::abs(analytic), std::abs(numeric)});
       if (error > result.worst || std::isnan(error)) {
