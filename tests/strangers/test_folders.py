@@ -222,6 +222,11 @@ def write_folder(folder, files):
     write_safetensors(os.path.join(folder, "model.safetensors"), tensors, {})
 
 
+# Keys of a config that a family needs for its attention.
+TERMS = {"mpnet": {"relative_attention_num_buckets": 32},
+         "deberta": {"relative_attention": True, "share_att_key": True, "pos_att_type": "p2c|c2p", "position_buckets": 4, "max_relative_positions": 8}}
+
+
 class Folders(unittest.TestCase):
     def read(self, files, expected, message=None):
         """`message`: what the program says if that differs."""
@@ -284,7 +289,7 @@ class Folders(unittest.TestCase):
                 source, target, back = (os.path.join(folder, name) for name in ("source", "m.lxf", "back"))
                 os.mkdir(source)
                 config = {config_key(family, key): value for key, value in dict(CONFIG, model_type=family.model_type).items() if config_key(family, key)}
-                config.update({"relative_attention_num_buckets": 32} if family.terms == "mpnet" else {}, **({"embedding_size": 4} if family.embedding_size else {}))
+                config.update(TERMS.get(family.terms, {}), **({"embedding_size": 4} if family.embedding_size or family.early_projection else {}))
                 write_folder(source, dict(BASES["bert"], **{"config.json": config}))
                 draw = random.Random(family.model_type)
                 tensors = {name: Tensor("F32", shape, array.array("f", [draw.gauss(0, 0.5) for _ in range(math.prod(shape))]).tobytes())
