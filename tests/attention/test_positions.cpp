@@ -17,8 +17,8 @@ using test::random_tensor;
 
 namespace {
 
-constexpr std::size_t heads = 3, head_size = 4, width = heads * head_size;
-const EncoderSizes sizes{.layers = 1, .heads = heads, .width = width, .max_length = 200};
+constexpr std::size_t heads = 3, head_size = 4, model_width = heads * head_size;
+const EncoderSizes sizes{.layers = 1, .heads = heads, .width = model_width, .max_length = 200};
 
 struct Scheme {
   std::string name;
@@ -67,7 +67,7 @@ struct Setup {
     parameters = named_parameters<double>(*term);
     std::uint32_t stream = 100;
     for (auto& p : parameters) p.var.mutable_value() = random_tensor(p.var.shape(), stream++, 0.5);
-    qkv = Var<double>(random_tensor({offsets.tokens(), 3 * width}), true);
+    qkv = Var<double>(random_tensor({offsets.tokens(), 3 * model_width}), true);
   }
   AttentionResult<double, Cpu> operator()(Attentions attentions = Attentions::none, ScoreTerms<double> terms = {}) const {
     const AttentionInputs<double> in{qkv, batch, heads, {}};
@@ -84,7 +84,7 @@ struct Setup {
 /// |directional derivative - difference| relative to max(1, both), in random directions of all variables at once.
 double directional_error(const Setup& setup) {
   auto leaves = setup.leaves();
-  const auto cotangent = random_tensor({setup.offsets.tokens(), width}, 9);
+  const auto cotangent = random_tensor({setup.offsets.tokens(), model_width}, 9);
   setup().context.backward(cotangent.clone());
   const auto value = [&] {
     const NoGrad none;
@@ -137,7 +137,7 @@ TEST_CASE("position schemes: scores are those of the formulas at every length") 
         for (std::size_t i = 0; i < n; ++i)
           for (std::size_t e = 0; e < head_size; ++e) {
             q[i].push_back(setup.qkv.value().at(setup.offsets.begin(s) + i, h * head_size + e));
-            k[i].push_back(setup.qkv.value().at(setup.offsets.begin(s) + i, width + h * head_size + e));
+            k[i].push_back(setup.qkv.value().at(setup.offsets.begin(s) + i, model_width + h * head_size + e));
           }
         for (std::size_t cell = 0; cell < n * n; cell += stride) {
           const double expected = reference.score(q, k, h, static_cast<long>(cell / n), static_cast<long>(cell % n));
@@ -184,8 +184,9 @@ TEST_CASE("position schemes: equal tokens score by i - j alone, DDRP without dir
     if (scheme.options.scheme == PositionScheme::tupe) continue;  // its positions are absolute
     CAPTURE(scheme.name);
     Setup setup(scheme.options, {70});
-    const auto one = random_tensor({1, 3 * width}, 3);
-    for (std::size_t i = 0; i < 70; ++i) std::copy_n(one.data(), 3 * width, setup.qkv.mutable_value().mutable_data() + i * 3 * width);
+    const auto one = random_tensor({1, 3 * model_width}, 3);
+    for (std::size_t i = 0; i < 70; ++i)
+      std::copy_n(one.data(), 3 * model_width, setup.qkv.mutable_value().mutable_data() + i * 3 * model_width);
     const auto scores = setup(Attentions::scores).attentions.value();
     double worst = 0;
     for (std::size_t i = 1; i < 70; ++i)

@@ -128,15 +128,15 @@ TEST_CASE(
   const test::Threads one(1);
   auto file = test::tiny_model({.head = Head::huggingface, .task = {.kind = TaskKind::regression, .labels = 1}}).file();
   file.config->erase("lexformer");
-  const std::vector<std::pair<std::string, std::string>> pairs{{"sony camera", "sony"}};
+  const std::vector<std::pair<std::string, std::string>> one_pair{{"sony camera", "sony"}};
   const CrossEncoder<double> model(file);
-  const double logit = model.logits(pairs).at(0, 0);
-  CHECK(model.predict(pairs)[0] == doctest::Approx(1 / (1 + std::exp(-logit))));
+  const double logit = model.logits(one_pair).at(0, 0);
+  CHECK(model.predict(one_pair)[0] == doctest::Approx(1 / (1 + std::exp(-logit))));
   file.config["lexformer"] = {{"activation", "identity"}};
-  CHECK(CrossEncoder<double>(file).predict(pairs)[0] == logit);
+  CHECK(CrossEncoder<double>(file).predict(one_pair)[0] == logit);
   file.config->erase("lexformer");
   file.config["problem_type"] = "regression";
-  CHECK(CrossEncoder<double>(file).predict(pairs)[0] == logit);
+  CHECK(CrossEncoder<double>(file).predict(one_pair)[0] == logit);
 }
 
 TEST_CASE("a HuggingFace classifier has the class names of id2label, unless they are the usual ones") {
