@@ -243,10 +243,10 @@ TEST_CASE("reach: a sequence of which a number for each pair of tokens would tak
   const auto y = attention(qkv, one, 1, terms).context;
   sum(y).backward();
   double error = 0;
-  for (std::size_t e = 0; e < y.size(); ++e) error = std::max(error, std::abs(double{y.value().data()[e]} - 0.5));
+  for (std::size_t e = 0; e < y.size(); ++e) error = std::max(error, std::abs(static_cast<double>(y.value().data()[e]) - 0.5));
   CHECK(error < 1e-6);
-  CHECK(qkv.grad().at(n / 2, 8) == doctest::Approx(1).epsilon(1e-5));     // seen by ten queries with 1/10 each
-  CHECK(qkv.grad().at(n - 1, 8) == doctest::Approx(0.1f).epsilon(1e-5));  // by one
+  CHECK(qkv.grad().at(n / 2, 8) == doctest::Approx(1).epsilon(1e-5));    // seen by ten queries with 1/10 each
+  CHECK(qkv.grad().at(n - 1, 8) == doctest::Approx(0.1).epsilon(1e-5));  // by one
 }
 
 TEST_CASE("reach: of several limits all hold, and no tensor of token pairs is made") {

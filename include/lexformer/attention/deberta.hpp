@@ -82,7 +82,8 @@ struct Deberta final : AttentionTerm<T, Dev> {
     for (auto& b : rows_met) b -= static_cast<std::int32_t>(first);
     const auto make = [&] { return std::make_shared<const Vectors>(vectors(in, first, last)); };
     const auto found = keep ? kept_.of(weights(in), make) : make();
-    const auto scale = 1 / std::sqrt(static_cast<accumulate_t<T>>((1u + options.c2p + options.p2c) * (table.dim(1) / in.heads)));
+    const std::size_t d = table.dim(1) / in.heads;
+    const auto scale = 1 / std::sqrt(static_cast<accumulate_t<T>>((1u + options.c2p + options.p2c) * d));
     out.scale = scale;
     const Indices<std::int32_t, Dev> bucket(rows_met);
     if (options.c2p) out.relatives.push_back({found->key, bucket, false, scale});

@@ -14,9 +14,7 @@
 #include "lexformer/kernels/relative_rows_cpu.hpp"
 #include "lexformer/kernels/row.hpp"
 
-namespace lexformer {
-
-namespace detail {
+namespace lexformer::detail {
 
 /// One (sequence, head), constructed for each unit of work; uses the buffers of its thread. In: type of the factors of products.
 /// The squares p_, g_, ... hold the queries of a block (for_queries) and a range of keys that contains all that they see. With several
@@ -322,6 +320,4 @@ class AttentionBlock {
   std::vector<T>&p_, &g_, &mask_, &ungated_, &products_;
 };
 
-}  // namespace detail
-
-}  // namespace lexformer
+}  // namespace lexformer::detail

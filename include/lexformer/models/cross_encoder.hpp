@@ -185,7 +185,7 @@ typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const Dev
 
 template <class T, class Dev>
 Var<T, Dev> CrossEncoder<T, Dev>::example_logits(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const {
-  const auto y = (*this)(batch, forward).logits;
+  auto y = (*this)(batch, forward).logits;
   if (!options_.both_orders()) return y;
   return sequence_mean(y, Offsets::from_lengths(std::vector<std::size_t>(y.dim(0) / 2, 2)));
 }
