@@ -216,7 +216,7 @@ TEST_CASE("attention: a reach, with distances around tiles, each term, and maps"
 }
 TEST_CASE("attention: bfloat16 with scores in registers and a reach, in short and long sequences") {
   for (const AttentionReach& reach : {AttentionReach{true, 0}, {false, 3}, {false, 64}, {true, 17}}) {
-    check_strips({.lengths = {1, 15, 16, 17, 49, 70}, .reach = reach});
+    check_strips({.lengths = {1, 15, 16, 17, 49, 70}, .reach = reach}, 2);  // the CPU may compute in float
     check_strips({.lengths = {70, 3, 145}, .heads = 1, .lookups = 1, .dropout = true, .reach = reach}, 2);
     check_strips({.lengths = {300, 129}, .heads = 1, .reach = reach});
     check_strips({.lengths = {257, 130}, .heads = 1, .lookups = 1, .dropout = true, .reach = reach}, 2);
