@@ -182,6 +182,18 @@ class Convert(unittest.TestCase):
         self.out, self.err = out.getvalue(), err.getvalue()
         return code
 
+    def exported(self):
+        """Exports the result whole; returns the new folder and the reader of its JSON files."""
+        back = os.path.join(self.folder, "back")
+        self.assertEqual(self.convert("--to-hf", back, source=self.target), 0, self.err)
+        self.assertNotIn("leaves out", self.out)
+
+        def read(name):
+            with open(os.path.join(back, name)) as file:
+                return json.load(file)
+
+        return back, read
+
     def result(self, *arguments, source=None):
         self.assertEqual(self.convert(*arguments, source=source), 0, self.err)
         return read_lxf(self.target)
@@ -716,14 +728,7 @@ class Convert(unittest.TestCase):
         self.assert_tensors({name: tensor for name, tensor in tensors.items() if "dense." in name and name.startswith("lexformer.")},
                             {"lexformer.dense.0.weight": first["linear.weight"], "lexformer.dense.0.bias": first["linear.bias"],
                              "lexformer.dense.1.weight": ("F32", (1, 2), numbers(1, 2)), "lexformer.dense.1.bias": ("F32", (1,), numbers(0))})
-        back = os.path.join(self.folder, "back")
-        self.assertEqual(self.convert("--to-hf", back, source=self.target), 0, self.err)
-        self.assertNotIn("leaves out", self.out)
-
-        def read(name):
-            with open(os.path.join(back, name)) as file:
-                return json.load(file)
-
+        back, read = self.exported()
         self.assertEqual([module["type"].rsplit(".", 1)[1] for module in read("modules.json")], order)
         self.assertEqual({key for key, value in read("1_Pooling/config.json").items() if value is True}, {"pooling_mode_max_tokens"})
         self.assertEqual(read("1_Pooling/config.json")["word_embedding_dimension"], 4)
@@ -772,14 +777,7 @@ class Convert(unittest.TestCase):
         self.put("tokenizer_config.json", json.dumps({"model_max_length": 6}))
         tensors, metadata = self.result()
         self.assertEqual(stored(metadata), settings({"dense": "gelu", "norm": True}, max_length=6, activation="identity"))
-        back = os.path.join(self.folder, "back")
-        self.assertEqual(self.convert("--to-hf", back, source=self.target), 0, self.err)
-        self.assertNotIn("leaves out", self.out)
-
-        def read(name):
-            with open(os.path.join(back, name)) as file:
-                return json.load(file)
-
+        back, read = self.exported()
         self.assertEqual([module["path"] for module in read("modules.json")], ["", "1_Pooling", "2_Dense", "3_LayerNorm", "4_Dense"])
         self.assertEqual(read("4_Dense/config.json"), {**last, "bias": True, "in_features": 4, "out_features": 1})
         self.assertEqual(read("config_sentence_transformers.json")["activation_fn"], "torch.nn.modules.linear.Identity")
