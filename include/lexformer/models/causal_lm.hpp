@@ -44,7 +44,8 @@ class CausalLm : public Pretrained<T, Dev> {
                     const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const {
     auto y = this->encoder()(batch, forward, encode);
     const NameScope scope("head");
-    auto loss = linear_cross_entropy(rows(y, positions), this->encoder().embeddings.word.weight, Var<T, Dev>(), labels);
+    auto loss =
+        linear_cross_entropy(detail::token_rows("CausalLm", y, positions), this->encoder().embeddings.word.weight, Var<T, Dev>(), labels);
     return {std::move(loss), std::move(y)};
   }
   Var<accumulate_t<T>, Dev> loss(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions,
@@ -56,18 +57,12 @@ class CausalLm : public Pretrained<T, Dev> {
     return logits(this->encoder()(batch), positions);
   }
   Var<T, Dev> logits(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) const {
-    return matmul(rows(y, positions), this->encoder().embeddings.word.weight, {.transpose_b = true});
+    return matmul(detail::token_rows("CausalLm", y, positions), this->encoder().embeddings.word.weight, {.transpose_b = true});
   }
 
  private:
   void make(const Json& config, const std::string& where);
   void write(ModelFile& file) const override { write_class_name(std::string(this->config().architecture().causal_lm), file.config); }
-  static Var<T, Dev> rows(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) {
-    for (const std::int32_t p : positions)
-      if (p < 0 || static_cast<std::size_t>(p) >= y.last.dim(0))
-        fail("CausalLm", "position ", p, " of a batch of ", y.last.dim(0), " tokens");
-    return select_rows(y.last, Indices<std::int32_t, Dev>(positions));
-  }
 
   NextTokens next_;
 };

@@ -135,10 +135,7 @@ void MaskedLm<T, Dev>::make(const std::string& where) {
 
 template <class T, class Dev>
 Var<T, Dev> MaskedLm<T, Dev>::transformed(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) const {
-  for (const std::int32_t p : positions)
-    if (p < 0 || static_cast<std::size_t>(p) >= y.last.dim(0))
-      fail("MaskedLm", "position ", p, " of a batch of ", y.last.dim(0), " tokens");
-  return head_->transform(select_rows(y.last, Indices<std::int32_t, Dev>(positions)));
+  return head_->transform(detail::token_rows("MaskedLm", y, positions));
 }
 
 template <class T, class Dev>

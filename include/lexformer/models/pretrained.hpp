@@ -21,9 +21,22 @@
 #include "lexformer/models/int8_layers.hpp"
 #include "lexformer/models/transformer.hpp"
 #include "lexformer/nn/saved_model.hpp"
+#include "lexformer/ops/index.hpp"
 #include "lexformer/words/embedding_plug.hpp"
 
 namespace lexformer {
+
+namespace detail {
+
+/// The last hidden states of these token rows, (N, D) -> (positions, D). Errors: a row is not in the batch.
+template <class T, class Dev>
+Var<T, Dev> token_rows(const char* who, const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) {
+  for (const std::int32_t p : positions)
+    if (p < 0 || static_cast<std::size_t>(p) >= y.last.dim(0)) fail(who, "position ", p, " of a batch of ", y.last.dim(0), " tokens");
+  return select_rows(y.last, Indices<std::int32_t, Dev>(positions));
+}
+
+}  // namespace detail
 
 /// What a model loaded for training may have in addition to its file: attention terms, and new parameters drawn from `seed`.
 struct TrainingStart {
