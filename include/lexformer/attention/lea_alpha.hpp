@@ -67,7 +67,7 @@ double measure_lea_alpha(LeaAlpha rule, const AttentionInputs<T, Dev>& in, const
       const auto is_hidden = [&](std::size_t e) {
         return !terms.reach.sees(e / n, e % n, n) || (hides && std::isinf(static_cast<double>(biases[offsets.pair_begin(s) + e])));
       };
-      for (std::size_t e = 0; e < n * n && query; ++e)
+      for (std::size_t e = 0; e < n * n && query && (hides || !terms.reach.sees_all(n)); ++e)
         if (is_hidden(e)) products[e] = -std::numeric_limits<accumulate_t<T>>::infinity();
       for (std::size_t i = 0; i < n && query; ++i) total += static_cast<double>(row::max(products.data() + i * n, n));
       const std::uint16_t* code = codes.data() + offsets.pair_begin(s);
