@@ -53,7 +53,7 @@ struct Deberta final : AttentionTerm<T, Dev> {
   DebertaOptions options;
   Var<T, Dev> table;                           // (2 size, D)
   std::shared_ptr<LayerNorm<T, Dev>> norm;     // null: none
-  std::unique_ptr<Linear<T, Dev>> key, query;  // null: the layer's, or there is no such term
+  std::unique_ptr<Linear<T, Dev>> key, query;  // null: the layer has them, or the term is left out
   bool owns_table;                             // true for the term of the first layer, which names table and norm
   double dropout_p;
   std::uint32_t dropout_site = 0;
@@ -98,7 +98,7 @@ struct Deberta final : AttentionTerm<T, Dev> {
 
  private:
   struct Vectors {
-    Var<T, Dev> key, query;  // kr and qr (H, R, d); undefined: there is no such term
+    Var<T, Dev> key, query;  // kr and qr (H, R, d); undefined: the term is left out
   };
   /// Of rows `first` to `last` - 1 of the table.
   Vectors vectors(const AttentionInputs<T, Dev>& in, std::size_t first, std::size_t last) const {

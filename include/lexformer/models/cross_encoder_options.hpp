@@ -31,7 +31,7 @@ inline constexpr Named<Head> names_of<Head>[] = {{"paper", Head::paper}, {"huggi
 /// rerankers.
 struct HeadModules {
   Pooling pooling = Pooling::cls;
-  std::optional<Activation> dense = Activation::gelu;  // nothing: there is no layer before `out`
+  std::optional<Activation> dense = Activation::gelu;  // nothing: no layer before `out`
   bool norm = true;                                    // needs `dense`
 };
 
